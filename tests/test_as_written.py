@@ -115,6 +115,32 @@ def test_names_given_by_identifier(console: Console, spark: Any) -> None:
     assert spark.catalog.tableExists("tc")
 
 
+def test_variables_of_spark_are_those_of_the_console(console: Console) -> None:
+    console.run("SET hivevar:first = 'c'; SET hivevar:one = 1;")  # the quotes belong to the value
+    assert console.rows("SELECT IDENTIFIER(${first} || '_1') FROM VALUES (1) AS t(c_1);") == [(1,)]
+    assert console.rows("SELECT ${hivevar:one} + 1, '${one}';") == [(2, "1")]
+
+
+def test_table_reads_streams_too(console: Console) -> None:
+    console.run("CREATE STREAM s (a INT) USING values; INSERT INTO s VALUES (3); " + SETUP)
+    assert console.rows("TABLE s;") == [(3,)]
+    assert len(console.rows("TABLE nums;")) == 3
+
+
+@pytest.mark.parametrize("kind", ["", "FORMATTED", "LOGICAL", "EXTENDED"])
+def test_explain_of_what_spark_cannot_plan_fails(console: Console, kind: str) -> None:
+    console.run("CREATE TABLE t_int (a INT) USING parquet;")
+    for statement, code in (
+        ("INSERT INTO nosuch SELECT 1", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("CREATE TABLE x AS SELECT nosuch FROM t_int", "UNRESOLVED_COLUMN"),
+        ("INSERT INTO t_int SELECT 'a' AS a FROM t_int", "INCOMPATIBLE_DATA_FOR_TABLE"),
+    ):
+        with pytest.raises(StreamsqlError) as caught:
+            console.run(f"EXPLAIN {kind} {statement};")
+        assert caught.value.code.startswith(code)
+        assert caught.value.span
+
+
 def test_a_table_whose_name_needs_backticks_is_created(console: Console) -> None:
     (created,) = console.run("CREATE TABLE IF NOT EXISTS `2024` (a INT) USING parquet;")
     assert isinstance(created, Done) and created.message == "table 2024 created"

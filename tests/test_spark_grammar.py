@@ -9,8 +9,9 @@ import make_spark_grammar
 import pytest
 from pyspark.errors import ParseException
 
-from streamsql.language.spark_grammar import first_wrong
+from streamsql.language.spark_grammar import Switches, first_wrong
 from streamsql.language.tokens import tokenize
+from streamsql.runtime.engine.warm_parser import what_is_wrong
 
 
 def test_the_grammar_agrees_with_spark(spark: Any) -> None:
@@ -29,6 +30,9 @@ TAKEN = [
     "SET spark.sql.shuffle.partitions = a b ? c",
     "BEGIN DECLARE x INT DEFAULT 1; IF x > 0 THEN SELECT x; END IF; END",
     "SELECT 1;",
+    "SELECT CAST(x AS ARRAY<ARRAY<INT> >), a >>> 1, a << 1, a <> b, a>>b FROM t",
+    "SELECT /*+ MERGE(a), REPARTITION(3, k) */ 1 AS IDENTIFIER('a') FROM IDENTIFIER('t') AS IDENTIFIER('u')",
+    "ADD JAR s3://bucket/a#b.jar",
 ]
 REFUSED = [
     ("SELECT a FROM t WHERE x =", None),
@@ -44,6 +48,11 @@ REFUSED = [
     ("SELECT 1 AS one\nSELECT 2", "SELECT"),
     ("ALTER TABLE t ADD", None),
     ("SELECT a && b FROM t", "&&"),
+    ("SELECT a > > 2", ">"),
+    ("SELECT a > >> 2", ">"),
+    ("SELECT a < < 2", "<"),
+    ("SELECT a # b FROM t", "#"),
+    ("SELECT /*+ IDENTIFIER('MERGE')(t) */ * FROM t", "/*+ IDENTIFIER('MERGE')(t) */"),
 ]
 
 
@@ -66,8 +75,19 @@ def test_what_spark_cannot_read_is_placed(spark: Any, text: str, wrong: str | No
 def test_double_quotes_make_names_under_the_setting_only() -> None:
     text = tokenize('SELECT "a" AS "b" FROM "t"')
     assert first_wrong(text) == 3
-    assert first_wrong(text, quoted_names=True) is None
-    assert first_wrong(tokenize('SELECT INTERVAL "1" YEAR'), quoted_names=True) is not None
+    assert first_wrong(text, switches=Switches(quoted_names=True)) is None
+    assert first_wrong(tokenize('SELECT INTERVAL "1" YEAR'), switches=Switches(quoted_names=True)) is not None
+
+
+def test_identifier_makes_no_alias_under_the_setting_of_before(spark: Any) -> None:
+    settings = {"spark.sql.legacy.identifierClause": "true"}
+    before, session = Switches.of(settings), spark.newSession()
+    alias, clause = "SELECT 1 AS IDENTIFIER('a')", "SELECT IDENTIFIER('a') FROM IDENTIFIER('t')"
+    assert first_wrong(tokenize(alias)) is None
+    assert first_wrong(tokenize(alias), switches=before) == 4
+    assert first_wrong(tokenize(clause), switches=before) is None
+    assert not what_is_wrong(session, clause, settings)
+    assert what_is_wrong(session, alias, settings)
 
 
 def test_a_query_may_stand_alone() -> None:

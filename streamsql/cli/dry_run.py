@@ -16,6 +16,7 @@ from streamsql.guard import internal
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
+from streamsql.language.spark_grammar import SWITCHES, Switches
 from streamsql.language.spark_syntax import missing_end, queries_of, spark_texts, syntax_fault
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
@@ -24,7 +25,6 @@ from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.chosen_dialect import translation_of
 from streamsql.plan.context import Context
-from streamsql.plan.language_settings import QUOTED_NAMES
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Plan
 
@@ -61,13 +61,12 @@ class Checker:
     ) -> None:
         settings = settings or {}
         self._parser = parser
+        self._at_start = {name: settings[name] for name in SWITCHES if name in settings}
         self._set_by_script: dict[str, str] = {}
         self.context = context
         self._preferences = preferences or Preferences()
         self._unknown = UnknownTables(closed)
         self._columns = UnknownColumns()
-        self._quoted_names = _is_true(settings.get(QUOTED_NAMES))
-        self._quoted_at_start = self._quoted_names
         self._sparks_own_parser = not settings.get(_EXTENSIONS)
 
     @property
@@ -112,7 +111,7 @@ class Checker:
     def syntax_fault(self, statement: Statement) -> StreamsqlError | None:
         """The error of a statement that Spark's grammar does not take; None if there is none."""
         try:
-            fault = syntax_fault(statement, quoted_names=self._quoted_names)
+            fault = syntax_fault(statement, Switches.of({**self._at_start, **self._set_by_script}))
         except StreamsqlError as error:
             return error  # of a clause of the console
         doubt = statement.doubt if isinstance(statement, Spark) else None
@@ -142,27 +141,19 @@ class Checker:
     def _set(self, statement: Set | Reset) -> None:
         """Take over a setting that planning or the grammar depends on. Raises as SET does."""
         key = statement.key
-        if isinstance(statement, Set) and key and statement.value and key.value.startswith("spark."):
-            self._set_by_script[key.value] = statement.value
-        if key is None and isinstance(statement, Reset):
-            self._preferences = Preferences()
-            self._quoted_names = self._quoted_at_start
-        elif key is None:
-            return
-        elif key.value == QUOTED_NAMES:
-            value = statement.value if isinstance(statement, Set) else None
-            self._quoted_names = self._quoted_at_start if value is None else _is_true(value)
+        if key is None:
+            if isinstance(statement, Reset):
+                self._preferences = Preferences()
+                self._set_by_script.clear()
         elif not is_preference(key.value):
-            return
+            self._set_by_script.pop(key.value, None)
+            if isinstance(statement, Set) and statement.value and key.value.startswith("spark."):
+                self._set_by_script[key.value] = statement.value
         elif isinstance(statement, Reset):
             self._preferences.reset(key.value, key.span)
         elif statement.value is not None:
             self._preferences.set(key.value, statement.value, span=key.span)
         self.context = replace(self.context, stages=self._preferences["stages"] == "on")
-
-
-def _is_true(value: str | None) -> bool:
-    return value is not None and value.strip().casefold() == "true"
 
 
 _ANSWERED = ("UNKNOWN_", "OTHER_CONSOLE")

@@ -3,20 +3,21 @@
 spark_grammar.json is Spark's grammar as tests/make_spark_grammar.py takes it from a running Spark: for each
 rule an automaton over classes of tokens and other rules. A text is followed through all rules at once, token
 by token; where no rule can go on, Spark's parser stops, too. Conditions of the grammar that depend on
-settings hold as they can hold, so what is refused here is a syntax error under all settings. What Spark
-checks after its grammar (the value of a literal, a unit, a duplicate clause) is not checked here.
+settings hold as they can hold, except those of Switches, so what is refused here is a syntax error under all
+other settings. What Spark checks after its grammar (the value of a literal, a unit, a duplicate clause) is
+not checked here.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from streamsql.language.tokens import Token
+from streamsql.language.tokens import Token, tokenize
 
 
 class _Call(NamedTuple):
@@ -83,14 +84,36 @@ def _grammar() -> _Grammar:
     return _Grammar(tuple(states), content["words"], content["kinds"], end, starts["statement"], root)
 
 
-def first_wrong(tokens: Sequence[Token], *, query: bool = False, quoted_names: bool = False) -> int | None:
+class Switches(NamedTuple):
+    """Settings of Spark on which its grammar depends.
+
+    quoted_names: "x" is a name; clause_only: IDENTIFIER('x') is an expression or a whole name, and no
+    alias, no new column and no part of a name.
+    """
+
+    quoted_names: bool = False
+    clause_only: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str]) -> Switches:
+        """The switches among all settings, by their names."""
+        return cls(*(settings.get(name, "").strip().casefold() == "true" for name in SWITCHES))
+
+
+SWITCHES = ("spark.sql.ansi.doubleQuotedIdentifiers", "spark.sql.legacy.identifierClause")
+"""The settings, in the order of the fields of Switches; false by default."""
+
+
+DEFAULTS = Switches()
+
+
+def first_wrong(tokens: Sequence[Token], *, query: bool = False, switches: Switches = DEFAULTS) -> int | None:
     """The index of the first token with which Spark's parser cannot go on; the number of tokens where the
     text ends too early; None for a text that the grammar takes, or that is not read as Spark reads it.
 
-    query: the text is a query, else a statement. quoted_names: "x" is a name, as under
-    spark.sql.ansi.doubleQuotedIdentifiers.
+    query: the text is a query, else a statement.
     """
-    read = _classes(tokens, quoted_names)
+    read = _classes(tokens, switches)
     if read is None:
         return None
     classes, places = read
@@ -155,59 +178,86 @@ _NUMBERS = (
 )
 
 
-def _classes(tokens: Sequence[Token], quoted_names: bool) -> tuple[tuple[int, ...], list[int]] | None:
+def _classes(tokens: Sequence[Token], switches: Switches) -> tuple[tuple[int, ...], list[int]] | None:
     """The class of each token as Spark reads it, and the index of the token that it belongs to, with the
     number of tokens for the end; None if there is a token that Spark may read otherwise.
     """
-    grammar = _grammar()
-    words, kinds = grammar.words, grammar.kinds
-    name = kinds["IDENTIFIER"]
-    string = {'"': kinds["BACKQUOTED_IDENTIFIER" if quoted_names else "DOUBLEQUOTED_STRING"]}
     classes, places = list[int](), list[int]()
     before: Token | None = None
     for place, token in enumerate(tokens):
-        kind, text = token.kind, token.text
-        read: Iterable[int | None]
-        if kind == "word":
-            if not text.isascii() and not all(c.isalnum() or c == "_" for c in text):
+        touches = before is not None and before.end == token.start
+        if touches and before and before.text == "." and token.kind == "number":
+            classes.pop()  # Spark reads `.5` as a number wherever it stands
+            places.pop()
+            token = token._replace(text=f".{token.text}")
+        for number in _of_token(token, before.text if before and touches else "", switches):
+            if number is None:
                 return None
-            read = (words.get(text.upper(), name),)
-        elif kind == "sign":
-            if text == "/" and before and before.text == "*" and before.end == token.start:
-                return None  # the end of a comment in a comment
-            read = (words[text],) if text in words else map(words.get, text)
-        elif kind == "number":
-            if before and before.text == "." and before.end == token.start:
-                classes.pop()
-                places.pop()
-                text = f".{text}"  # Spark reads `.5` as a number wherever it stands
-            read = (_class_of_number(text, kinds),)
-        elif kind == "string":
-            read = _of_string(text, kinds, name, string)
-        elif kind == "quoted":
-            read = (kinds["BACKQUOTED_IDENTIFIER"],)
-        else:
-            continue  # a hint
-        before = token
-        for each in read:
-            if each is None:
-                return None
-            classes.append(each)
+            classes.append(number)
             places.append(place)
+        before = token
     return tuple(classes), [*places, len(tokens)]
+
+
+def _of_token(token: Token, before: str, switches: Switches) -> Iterable[int | None]:
+    """The classes of a token; None for one that Spark may read otherwise. before: the text of the token that
+    ends where it begins, "" for none.
+    """
+    words, kinds = _grammar().words, _grammar().kinds
+    kind, text = token.kind, token.text
+    if kind == "word":
+        if not text.isascii() and not all(c.isalnum() or c == "_" for c in text):
+            return (None,)
+        if switches.clause_only and text.upper() == "IDENTIFIER":
+            return (kinds["IDENTIFIER_OF_A_CLAUSE"],)
+        return (words.get(text.upper(), kinds["IDENTIFIER"]),)
+    if kind == "sign":
+        return (words[text],) if text in words and text not in _ADJACENT else _of_signs(text, before)
+    if kind == "number":
+        return (_class_of_number(text, kinds),)
+    if kind == "string":
+        return _of_string(text, kinds, switches)
+    if kind == "hint":
+        return _of_hint(text, switches)
+    return (kinds["BACKQUOTED_IDENTIFIER"],)
+
+
+_ADJACENT = {"<": "ADJACENT_LT", ">": "ADJACENT_GT"}
+
+
+def _of_signs(text: str, before: str) -> Iterator[int | None]:
+    """The classes of the characters of a sign: `>>` is one to Spark in `a >> b`, two in ARRAY<ARRAY<a>>."""
+    words, kinds = _grammar().words, _grammar().kinds
+    if (text == "/" and before == "*") or "//" in before + text:
+        yield None  # the end of a comment in a comment; the address of a file as a name
+    for character in text:
+        adjacent = character in _ADJACENT and before[-1:] == character
+        yield (kinds[_ADJACENT[character]] if adjacent else words.get(character, kinds["UNRECOGNIZED"]))
+        before = character
+
+
+def _of_hint(text: str, switches: Switches) -> Iterator[int | None]:
+    """The classes of `/*+ … */`."""
+    words = _grammar().words
+    inside = _classes(tokenize(text[3:-2], strict=False), switches)
+    yield words["/*+"]
+    yield from inside[0] if inside else (None,)
+    yield words["*/"]
 
 
 def _class_of_number(text: str, kinds: dict[str, int]) -> int | None:
     return next((kinds[kind] for form, kind in _NUMBERS if form.match(text.upper())), None)
 
 
-def _of_string(text: str, kinds: dict[str, int], name: int, quotes: dict[str, int]) -> Iterable[int | None]:
+def _of_string(text: str, kinds: dict[str, int], switches: Switches) -> Iterable[int | None]:
     """`x'1F'` is a name and a string to Spark's grammar, `r'…'` one string, `$$…$$` three tokens."""
     first = text[0]
     if first == "$":
         parts = ("BEGIN_DOLLAR_QUOTED_STRING", "DOLLAR_QUOTED_STRING_BODY", "END_DOLLAR_QUOTED_STRING")
         return map(kinds.get, parts)
-    literal = kinds["STRING_LITERAL"]
-    if first in "'\"" or first in "rR":
-        return (quotes.get(first, literal),)
-    return (name, quotes.get(text[1:2], literal))
+    quoted = kinds["BACKQUOTED_IDENTIFIER" if switches.quoted_names else "DOUBLEQUOTED_STRING"]
+    if first == "'" or first in "rR":
+        return (kinds["STRING_LITERAL"],)
+    if first == '"':
+        return (quoted,)
+    return (kinds["IDENTIFIER"], quoted if text[1:2] == '"' else kinds["STRING_LITERAL"])

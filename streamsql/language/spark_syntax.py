@@ -12,7 +12,7 @@ from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
 from streamsql.language.script import Written
-from streamsql.language.spark_grammar import first_wrong
+from streamsql.language.spark_grammar import DEFAULTS, Switches, first_wrong
 from streamsql.language.statements.base import Fragment, Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import InsertSet
@@ -66,18 +66,18 @@ def queries_of(statement: Statement) -> list[Fragment]:
     return [query] if isinstance(query, Fragment) else []
 
 
-def syntax_fault(statement: Statement, *, quoted_names: bool = False) -> SyntaxFault | None:
+def syntax_fault(statement: Statement, switches: Switches = DEFAULTS) -> SyntaxFault | None:
     """The error of a statement that Spark's grammar does not take, placed in its source; None if there is
-    none. quoted_names: see first_wrong. Raises what console clauses raise that cannot be read.
+    none. Raises what console clauses raise that cannot be read.
     """
     if isinstance(statement, Explain):
-        return syntax_fault(statement.body, quoted_names=quoted_names) if statement.body else None
+        return syntax_fault(statement.body, switches) if statement.body else None
     texts = [(query, True) for query in queries_of(statement)]
     if isinstance(statement, (Select, Spark)):  # WITH … INSERT is read as a query, too
         whole = Fragment(statement.text, statement.span, statement.origin)
         texts = [(text, False) for text in (whole, *_immediate(statement))]
     for fragment, query in texts:
-        fault = _fault_of(fragment, query, quoted_names)
+        fault = _fault_of(fragment, query, switches)
         if fault:
             return fault
     return None
@@ -104,11 +104,11 @@ def spark_texts(statement: Statement) -> list[Fragment]:
     return [fragment for fragment in texts if (read := read_query(fragment.text)).kept == read.tokens]
 
 
-def _fault_of(fragment: Fragment, query: bool, quoted_names: bool) -> SyntaxFault | None:
+def _fault_of(fragment: Fragment, query: bool, switches: Switches) -> SyntaxFault | None:
     text = fragment.text
     with fragment.origin.errors():
         kept = read_query(text).kept
-    wrong = first_wrong(kept, query=query, quoted_names=quoted_names)
+    wrong = first_wrong(kept, query=query, switches=switches)
     if wrong is None:
         return None
     ends = wrong == len(kept)

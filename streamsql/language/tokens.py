@@ -305,8 +305,8 @@ def _variables(text: str) -> Iterator[re.Match[str]]:
 def substitute(
     source: Source, values: dict[str, str], further: Sequence[tuple[int, int, str]] = ()
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Replace each ${name} by its DEFINEd value, except in comments; Spark replaces ${spark.…}. further:
-    other places (start, end) with the value for each.
+    """Replace each ${name} and ${hivevar:name} by its DEFINEd value, except in comments; Spark replaces
+    ${spark.…}. further: other places (start, end) with the value for each.
 
     Returns the new text and pairs (offset in the new text, offset in the old text) where the two begin to
     differ. Raises NameFault for a variable that is not defined, that another variable's value refers to, or
@@ -314,7 +314,7 @@ def substitute(
     """
     places = list(further)
     for reference in _variables(source.text):
-        name, span = reference.group(1), Span(*reference.span())
+        name, span = reference.group(1).removeprefix("hivevar:"), Span(*reference.span())
         if name.startswith(_ELSEWHERE):
             _check_hidden(name, span, source.text)
         elif name.startswith("spark.") and name not in values:

@@ -300,10 +300,17 @@ def _session(settings: Settings, packages: dict[str, str]) -> str:
 def spark_plan(frame: Any, mode: str) -> str:
     """Spark's own plan of a DataFrame, as its EXPLAIN shows it."""
     execution = frame._jdf.queryExecution()
-    if mode == "logical":
-        return str(execution.analyzed().toString())
-    if frame.isStreaming:
+    if frame.isStreaming and mode != "logical":
         # Spark knows only after the analysis of a text that it reads a stream.
         execution = frame.select("*")._jdf.queryExecution()
-    text = frame._sc._jvm.PythonSQLUtils.explainString(execution, mode or "simple")
-    return str(text)
+    return explained(frame.sparkSession, execution, mode)
+
+
+def explained(spark: Any, execution: Any, mode: str) -> str:
+    """The plan of a QueryExecution of Spark. Raises what Spark raises when it makes the plan."""
+    execution.assertAnalyzed()
+    if mode == "logical":
+        return str(execution.analyzed().toString())
+    if not execution.analyzed().isStreaming():
+        execution.executedPlan()  # explainString would write an error into the text
+    return str(spark._jvm.PythonSQLUtils.explainString(execution, mode or "simple"))

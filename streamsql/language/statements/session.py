@@ -53,9 +53,10 @@ class Define(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Define:
+        value = node.get("SettingValue")
         return cls(
             name=new_name_of(node.get("Variable")),
-            value=node.parts[-1].value,
+            value=text_of(source, value).strip() if value else node.parts[-1].value,
             if_not_exists=node.has("IfNotExists"),
         )
 

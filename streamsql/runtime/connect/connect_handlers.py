@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import evaluate, run
+from streamsql.calls import evaluate, run, text_of
 from streamsql.connectors.option_values import check_secrets
 from streamsql.errors import EngineFault, InputFault, Note, StreamsqlError
 from streamsql.guard import informing
@@ -30,10 +30,9 @@ from streamsql.runtime.connect.server_rows import ServerRows, ServerTables, foll
 from streamsql.runtime.engine.kept_tables import exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect
-from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.engine.spark_errors import parse_fault, translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table, without_secrets
-from streamsql.runtime.handlers.programs import plan_of_text
 from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
@@ -114,7 +113,7 @@ class ConnectHandlers:
             text = program_text(shown, parts.context(), parts.settings, lambda program: {})
             return Text(text=text)
         of_query = isinstance(shown, plans.Run) or isinstance(statement.body, Select)
-        if text := "" if of_query else plan_of_text(parts, shown, plan.mode):
+        if text := "" if of_query else _plan_of_text(parts, shown, plan.mode):
             return Text(text=redact_any(text).rstrip("\n"))
         program = tuple(s for s in shown.program if s.name or not isinstance(shown, plans.Write))
         env = parts.env(program, shown.reads)
@@ -322,6 +321,26 @@ def _status(parts: SessionParts, name: str) -> str:
 
 
 _MODES = {"logical": "extended"}
+_NOT_PLANNED = "Error occurred during query planning:"
+"""With this line, EXPLAIN of Spark answers for a statement that it cannot plan, and does not fail."""
+
+
+def _plan_of_text(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:
+    """The plan of a statement that is no query; "" for a program that hands Spark no such text. Raises
+    EngineFault for a statement that Spark cannot plan.
+    """
+    written = text_of(plan.program)
+    if not written:
+        return ""
+    run(plan.program[:-1], parts.env(plan.program, plan.reads))
+    kind = _MODES.get(mode, mode).upper()
+    text = "\n".join(row[0] for row in parts.spark.sql(f"EXPLAIN {kind} {written}").collect())
+    if text.startswith(_NOT_PLANNED):
+        raise parse_fault(text.removeprefix(_NOT_PLANNED).strip(), written)
+    if mode != "logical":
+        return text
+    _, _, analyzed = text.partition("== Analyzed Logical Plan ==\n")
+    return analyzed.partition("\n== ")[0] or text
 
 
 def _aborted(running: Running) -> Note:

@@ -51,7 +51,7 @@ from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
 from streamsql.runtime.preflight.registry_subjects import asked_again
 from streamsql.runtime.preflight.spark_tables import check_table
-from streamsql.runtime.program_source import program_text, spark_plan
+from streamsql.runtime.program_source import explained, program_text, spark_plan
 from streamsql.runtime.queries.output_mode import first_choice
 from streamsql.runtime.queries.stage_frames import stage_frames
 from streamsql.runtime.queries.start import check_drivers, check_logs
@@ -269,7 +269,7 @@ def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> 
     elif isinstance(shown, plans.Refresh) and shown.stages:
         text = _plans_of_stages(parts, shown, plan.mode)
     elif isinstance(shown, (plans.Collect, plans.Write)) and not isinstance(statement.body, Select):
-        text = plan_of_text(parts, shown, plan.mode) or _plans_of_spark(parts, shown, plan.mode)
+        text = _plan_of_text(parts, shown, plan.mode) or _plans_of_spark(parts, shown, plan.mode)
     else:
         text = _plans_of_spark(parts, shown, plan.mode)
     if plan.mode == "pyspark":
@@ -277,7 +277,7 @@ def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> 
     return Text(text=redact_any(text).rstrip("\n"), outline=True, notes=notes)
 
 
-def plan_of_text(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:
+def _plan_of_text(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:
     """Spark's plan of a statement that is no query, such as an INSERT into a table, which spark.sql would
     run; "" for a program that hands Spark no such text.
     """
@@ -285,12 +285,10 @@ def plan_of_text(parts: SessionParts, plan: plans.Collect | plans.Write | plans.
     if not written:
         return ""
     run(plan.program[:-1], parts.env(plan.program, plan.reads))
-    kind = "EXTENDED" if mode == "logical" else mode.upper()
-    text = "\n".join(row[0] for row in parts.spark.sql(f"EXPLAIN {kind} {written}").collect())
-    if mode != "logical":
-        return text
-    _, _, analyzed = text.partition("== Analyzed Logical Plan ==\n")
-    return analyzed.partition("\n== ")[0] or text
+    state = parts.spark._jsparkSession.sessionState()
+    without_running = parts.spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    parsed = state.sqlParser().parsePlan(written)
+    return explained(parts.spark, state.executePlan(parsed, without_running), mode)
 
 
 def _plans_of_spark(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:

@@ -41,7 +41,7 @@ class GoldenStatement:
 
     @property
     def key(self) -> str:
-        """File, number, and a checksum of the text, by which a list names the statement."""
+        """File, number, and a checksum of the text, by which a test chooses statements."""
         return f"{self.file} {self.number} {self.checksum:08x}"
 
     @property

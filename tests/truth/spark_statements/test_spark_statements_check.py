@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from checked_session import PARTS, SOME, CheckedSession, some_files, what_is_wrong
 from golden_files import GoldenFiles, fetched_files
-from shrinking_list import FAILS_TODAY
 
 ROOMS = (
     "streamsql/language/",
@@ -14,8 +13,10 @@ ROOMS = (
     "grammars/",
     "tests/truth/spark_statements/",
 )
-REPORTED = 85
-"""The texts that Spark's parser does not take and that `--check` reports: no fewer from now on."""
+REPORTED = 142
+"""Of the 457 texts that Spark's parser does not take, those that `--check` reports without Spark: 138 of the 151
+with a syntax error, and 4 of those that are wrong in another way.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +30,7 @@ def golden() -> GoldenFiles:
 )
 def test_statements_are_taken_as_they_are(golden: GoldenFiles, part: int) -> None:
     wrong = what_is_wrong(golden, some_files(golden, part))
-    assert not wrong, wrong
-
-
-def test_the_list_names_files_that_exist(golden: GoldenFiles) -> None:
-    assert {line.split()[0] for line in FAILS_TODAY.lines()} <= set(golden.names)
+    assert not wrong, "\n\n".join(wrong)
 
 
 def test_texts_that_do_not_parse_are_reported(golden: GoldenFiles) -> None:

@@ -18,8 +18,10 @@ ROOMS = (
     "streamsql/runtime/engine/warm_parser.py",
     "tests/truth/spark_statements/",
 )
-REPORTED = 418
-"""Of the 457 texts, those that are reported when a Spark can be asked: no fewer from now on."""
+REPORTED = 435
+"""Of the 457 texts, those that are reported when a Spark can be asked: 144 of the 151 with a syntax error. The
+others depend on the value of an expression, on a catalog, or on a statement before.
+"""
 
 
 def parser_of(spark: Any, settings: Mapping[str, str]) -> Callable[..., StreamsqlError | None]:
