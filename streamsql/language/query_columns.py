@@ -16,6 +16,7 @@ from streamsql.errors import Span
 from streamsql.language.console_clauses import PLACEHOLDER
 from streamsql.language.expression import TIME_WINDOWS, WINDOW_TYPE, Expression
 from streamsql.language.query_tree import ConsoleRelation, Query
+from streamsql.language.struct_types import struct_fields
 from streamsql.language.tree_nodes import exp_module, is_named, leaves_of, span_of
 
 NameAndType = tuple[str, str]
@@ -164,12 +165,13 @@ class QueryColumns:
         if column is None:
             return ""
         qualifier, name = column[0].casefold(), column[1].casefold()
-        for relation, columns in self._relations(scope)[0]:
-            if not qualifier or relation.casefold() == qualifier:
-                for other, kind in columns.known:
-                    if other.casefold() == name:
-                        return kind
-        return ""
+        relations = self._relations(scope)[0]
+        chosen = [columns for other, columns in relations if not qualifier or other.casefold() == qualifier]
+        if chosen or not qualifier:
+            return type_in(_joined(chosen).known, name)
+        every = _joined(columns for _, columns in relations).known
+        struct = WINDOW_TYPE if qualifier in TIME_WINDOWS else type_in(every, qualifier)
+        return type_in(struct_fields(struct), name)
 
     # ---- names that no relation has
 
@@ -197,6 +199,12 @@ class QueryColumns:
                     yield span, [other for other, _ in columns.known]
             elif complete and name not in folded | found.keys() | _NO_COLUMNS | TIME_WINDOWS:
                 yield span, every
+
+
+def type_in(columns: Iterable[NameAndType], name: str) -> str:
+    """The type of the first column of that name; "" where there is none."""
+    folded = name.casefold()
+    return next((kind for other, kind in columns if other.casefold() == folded), "")
 
 
 def _joined(parts: Iterable[Columns]) -> Columns:

@@ -24,35 +24,19 @@ class Relation:
         return self.alias or self.name.rpartition(".")[2]
 
 
-@dataclass(frozen=True)
-class SelectItem:
-    """An item of a select list with known columns.
-
-    name: the name of the output column; path: the names of a plain column (`a`, `t.a`), () for an expression;
-    type: the type, if the text determines it. star: the item is `*`, the columns of all relations, or `t.*`,
-    those of the relation named by qualifier; left_out: the columns of its EXCEPT, case-folded.
-    """
-
-    name: str = ""
-    path: tuple[str, ...] = ()
-    type: str = ""
-    star: bool = False
-    qualifier: str = ""
-    left_out: frozenset[str] = frozenset()
-
-
 @dataclass
 class Block:
     """One SELECT; each part of a set operation is a block.
 
-    ctes: the queries of its WITH by case-folded name; selects: whether a SELECT has been read (a query can
-    start with FROM); names_window: whether its select list contains the word WINDOW.
+    ctes: the queries of its WITH by case-folded name; items: the texts of its select list; selects: whether a
+    SELECT has been read (a query can start with FROM); names_window: whether its select list contains the
+    word WINDOW.
     """
 
     parent: Block | None = field(default=None, repr=False, compare=False)
     ctes: dict[str, Block] = field(default_factory=dict)
     relations: list[Relation] = field(default_factory=list)
-    items: list[SelectItem] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
     selects: bool = False
     names_window: bool = False
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from streamsql.language.terminals import ENDS_EXPRESSION
 from streamsql.language.tokens import Token, tokenize, unquote
 from streamsql.language.unfinished.blocks import Block, Place, Relation
-from streamsql.language.unfinished.select_items import read_item
 
 _QUERY_HEADS = frozenset(("SELECT", "WITH", "FROM"))
 _CLAUSES = frozenset(
@@ -58,8 +57,7 @@ class _OpenBlock:
 
     def finish(self) -> None:
         """Set the block's select list."""
-        items = [read_item(tokens) for tokens in self.items]
-        self.block.items = [item for item in items if item is not None]
+        self.block.items = [" ".join(t.text for t in tokens) for tokens in self.items if tokens]
         self.block.selects = bool(self.items)
         self.block.names_window = any(t.upper == "WINDOW" for tokens in self.items for t in tokens)
 

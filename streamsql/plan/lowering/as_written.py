@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from streamsql.calls import Var
 from streamsql.catalog import Catalog
@@ -72,17 +71,9 @@ def _may_be_own(text: str, catalog: Catalog) -> bool:
     words = set(_WORD.findall(folded))
     if words & _OF_OWN_CLAUSES or {"distinct", "on"} <= words:
         return True
-    return any(name in words if name.isidentifier() else _is_in(name, folded) for name in _names(catalog))
-
-
-def _is_in(name: str, folded: str) -> bool:
-    """Whether a name that is written in backticks may be in a text."""
-    return name.replace("`", "``") in folded
-
-
-def _names(catalog: Catalog) -> Iterator[str]:
-    """The folded names of what a query may read or call that Spark does not have."""
-    yield from catalog.streams
-    yield from catalog.sinks
-    yield from catalog.functions
-    yield from (name for name, table in catalog.tables.items() if table.streaming)
+    views = {name for name, table in catalog.tables.items() if table.streaming}
+    own = (catalog.streams, catalog.sinks, catalog.functions, views)
+    if any(word in names for names in own for word in words):
+        return True
+    # Other names hold a dot, or are written in backticks.
+    return any(not n.isidentifier() and n.replace("`", "``") in folded for names in own for n in names)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
+from streamsql.errors import StreamsqlError
 from streamsql.language.expression import WINDOW_TYPE
+from streamsql.language.query import read_query
+from streamsql.language.query_columns import UNKNOWN, QueryColumns, type_in
 from streamsql.language.struct_types import struct_fields
-from streamsql.language.unfinished.blocks import Block, Relation, SelectItem
+from streamsql.language.unfinished.blocks import Block, Relation
 from streamsql.language.unfinished.query_reader import read_unfinished
 from streamsql.plan.resolver import MOST_LEVELS, Columns, NameAndType, Resolver, Tables
 
-__all__ = ["ColumnResolver", "NameAndType", "Tables", "type_in"]
+__all__ = ["ColumnResolver", "NameAndType", "Tables"]
 
 
 class ColumnResolver(Resolver):
@@ -40,35 +43,33 @@ class ColumnResolver(Resolver):
         if self._level > MOST_LEVELS:
             return []
         self._level += 1
-        columns = [column for item in block.items for column in self._of_item(item, block)]
         if not block.selects and block.relations:  # FROM t |> WHERE …
             columns = self.of_relation(block.relations[0], block)
+        else:
+            columns = self._selected(block)
         self._level -= 1
         return columns
 
-    def _of_item(self, item: SelectItem, block: Block) -> list[NameAndType]:
-        if not item.star:
-            return [(item.name, self._type(item, block))]
-        if item.qualifier:
-            every = self.qualified(item.qualifier, block)
-        else:
-            every = [column for r in block.relations for column in self.of_relation(r, block)]
-        return [column for column in every if column[0].casefold() not in item.left_out]
-
-    def _type(self, item: SelectItem, block: Block) -> str:
-        if len(item.path) == 1:
-            return self.type_of(item.path[0], block) or item.type
-        if item.path:
-            return type_in(self.qualified(item.path[0], block), item.path[1])
-        return item.type
+    def _selected(self, block: Block) -> list[NameAndType]:
+        """The columns of a select list; of an unfinished one, those of the items that can be read."""
+        if not block.items:
+            return []
+        read, aliases = dict[str, Columns](), dict[str, str]()
+        for number, relation in enumerate(block.relations):
+            name = f"relation_{number}"
+            alias = (relation.qualifier or name).replace("`", "``")
+            if aliases.setdefault(alias.casefold(), f"{name} AS `{alias}`").startswith(f"{name} "):
+                read[name] = Columns(tuple(self.of_relation(relation, block)), True)
+        behind = f" FROM {', '.join(aliases.values())}" if aliases else ""
+        whole = _of_items(", ".join(block.items), behind, read)
+        if whole is not None or len(block.items) == 1:
+            return list(whole or ())
+        parts = [_of_items(item, behind, read) for item in block.items]
+        return [column for part in parts for column in part or ()]
 
     def type_of(self, name: str, block: Block) -> str:
         """The type of a column that a block reads, by its unqualified name."""
-        for relation in block.relations:
-            for column, kind in self.of_relation(relation, block):
-                if column.casefold() == name.casefold():
-                    return kind
-        return ""
+        return type_in((c for r in block.relations for c in self.of_relation(r, block)), name)
 
     def qualified(self, name: str, block: Block) -> list[NameAndType]:
         """The candidates after `name.`: columns of a relation, or fields of a STRUCT column."""
@@ -84,6 +85,14 @@ class ColumnResolver(Resolver):
         return struct_fields(self.type_of(name, block))
 
 
-def type_in(columns: Sequence[NameAndType], name: str) -> str:
-    """The type of the column of that name, "" when there is none."""
-    return {n.casefold(): t for n, t in columns}.get(name.casefold(), "")
+def _of_items(items: str, behind: str, read: Mapping[str, Columns]) -> tuple[NameAndType, ...] | None:
+    """The columns of items of a select list; None if they cannot be read. behind: its FROM; read: the columns
+    of the relations there.
+    """
+    try:
+        query = read_query(f"SELECT {items}{behind}")
+    except StreamsqlError:
+        return None
+    if query.tree is None:
+        return None
+    return QueryColumns(query, lambda name: read.get(name, UNKNOWN)).outputs().known

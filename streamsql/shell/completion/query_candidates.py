@@ -7,11 +7,12 @@ from functools import cache
 
 from streamsql.language import reference
 from streamsql.language.expression import WINDOW_TYPE
+from streamsql.language.query_columns import type_in
 from streamsql.language.struct_types import struct_fields
 from streamsql.language.tokens import quote_name
 from streamsql.language.unfinished.blocks import Relation
 from streamsql.shell.completion.catalog_candidates import named_relations, own_functions
-from streamsql.shell.completion.column_resolver import NameAndType, type_in
+from streamsql.shell.completion.column_resolver import NameAndType
 from streamsql.shell.completion.offers import (
     FUNCTION,
     Context,
