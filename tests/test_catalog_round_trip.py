@@ -19,7 +19,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
-from streamsql.runtime.workspace.reopen import take_up, reopen
+from streamsql.runtime.workspace.reopen import reopen, take_up
 from streamsql.runtime.workspace.store import Store
 from streamsql.secrets import is_secret_key
 

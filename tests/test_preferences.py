@@ -138,7 +138,10 @@ def test_an_unknown_key_is_warned_about_and_passed_over(tmp_path: Path) -> None:
         ),
         ("\nmax_cell = true", ":2:1: error[BAD_CONFIG]: max_cell is one value, not true or false"),
         ("format = [1]", ":1:1: error[BAD_CONFIG]: format is one value, not a list"),
-        ("a = 1\nb = = 2\n", ":2:5: error[BAD_CONFIG]: this is not TOML: invalid value\n2 | b = = 2\n  |     ^"),
+        (
+            "a = 1\nb = = 2\n",
+            ":2:5: error[BAD_CONFIG]: this is not TOML: invalid value\n2 | b = = 2\n  |     ^",
+        ),
         ("spark = 3", ":1:1: error[BAD_CONFIG]: spark is a table of settings"),
         ("[spark]\nsql.x = [1]", ":2:5: error[BAD_CONFIG]: x is one value, not a list"),
     ],
@@ -201,11 +204,16 @@ def test_the_config_file_of_the_config_folder(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("processes")
 def test_a_config_file_that_is_not_there_or_broken_ends_with_2(tmp_path: Path) -> None:
     outcome = run_process("--config", "missing.toml", "-e", SHOW, cwd=tmp_path)
-    assert (outcome.code, outcome.err) == (2, "error[BAD_CONFIG]: cannot read missing.toml: no such file or directory\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "error[BAD_CONFIG]: cannot read missing.toml: no such file or directory\n",
+    )
     path = config(tmp_path, "max_cell = 'wide'\n")
     outcome = run_process("--check", "--config", path, "-e", SHOW)
     assert outcome.code == 2
-    assert outcome.err.startswith(f"{path}:1:1: error[BAD_CONFIG]: max_cell is a whole number, 0 or more, not wide\n")
+    assert outcome.err.startswith(
+        f"{path}:1:1: error[BAD_CONFIG]: max_cell is a whole number, 0 or more, not wide\n"
+    )
 
 
 @pytest.mark.usefixtures("processes")

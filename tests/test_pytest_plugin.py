@@ -79,7 +79,10 @@ def test_failures_are_run_again_and_the_first_one_ends_a_run(pytester: pytest.Py
     again = run(*ARGUMENTS, "-v", "--lf")
     again.assert_outcomes(failed=1)
     again.stdout.fnmatch_lines(
-        ["some.test.sql::second FAILED*", "some.test.sql:4:*: error[[]NOT_AS_EXPECTED]: t is not as expected*"]
+        [
+            "some.test.sql::second FAILED*",
+            "some.test.sql:4:*: error[[]NOT_AS_EXPECTED]: t is not as expected*",
+        ]
     )
     one = run(*ARGUMENTS, "-q", "-k", "fourth or first", "-rA", "-p", "no:cacheprovider")
     one.assert_outcomes(passed=1, failed=1, deselected=2)

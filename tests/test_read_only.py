@@ -186,7 +186,11 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert f"is held by another console (process {os.getpid()}" in said
     assert "hint: another folder: -w DIR; --read-only shows this one" in said
     code, said = words("--read-only", "-e", "SHOW STREAMS; DROP STREAM words;")
-    assert (code, "| words" in said, "-e:1:15: error[READ_ONLY]: this console only reads" in said) == (1, True, True)
+    assert (code, "| words" in said, "-e:1:15: error[READ_ONLY]: this console only reads" in said) == (
+        1,
+        True,
+        True,
+    )
     code, said = words("--check", "-e", "DESCRIBE STREAM words; SELECT word FROM words; DROP STREAM words;")
     assert (code, said) == (0, "3 statements checked\n")
     code, said = words("--check", "-e", "CREATE STREAM words (n INT) USING values;")

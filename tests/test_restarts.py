@@ -207,7 +207,9 @@ def test_a_script_waits_for_the_restart_and_tells_how_it_ended(spark: Any, cella
     outcome = run_here(spark, cellar.folder / "two", Source("run.sql", script))
     assert outcome.code == 5
     assert outcome.err.count("warning: query q failed") == 1
-    assert "run.sql:4:1: error[QUERY_FAILED]: query q failed: RuntimeError: the cellar is flooded" in outcome.err
+    assert (
+        "run.sql:4:1: error[QUERY_FAILED]: query q failed: RuntimeError: the cellar is flooded" in outcome.err
+    )
 
 
 def test_a_failure_is_kept_at_once_and_survives_the_console(

@@ -10,8 +10,8 @@ MAX_LINE = 160
 
 
 def format_error(error: StreamsqlError, width: int = 0) -> str:
-    """The error as lines of text: place, code, fact, source line with caret, detail, hint. The code is Spark's
-    error class, or the console's own.
+    """The error as lines of text: place, code, fact, source line with caret, detail, hint. The code is an
+    error class of Spark, or the console's own.
 
     width: the width of the window for the source line, in cells; 0 for none.
     """

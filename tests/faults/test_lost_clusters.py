@@ -38,7 +38,8 @@ def test_a_lost_cluster_is_said_and_the_query_goes_on_with_the_next_one(tmp_path
         prompt.clear()
         prompt.run("SHOW QUERIES;", r"query copies ended with Spark")
         prompt.run(
-            "START QUERY ALL;", rf"error\[NO_SERVER\]: no Spark master answers at {cluster.url}.*hint: is it running"
+            "START QUERY ALL;",
+            rf"error\[NO_SERVER\]: no Spark master answers at {cluster.url}.*hint: is it running",
         )
         cluster.start()
         prompt.clear()
