@@ -10,7 +10,7 @@ from streamsql.calls import Node, expr
 from streamsql.connectors.base import read as static
 from streamsql.connectors.base import read_stream, schema_text, with_options
 from streamsql.connectors.messages import COUNTED, MALFORMED
-from streamsql.definitions import Stream
+from streamsql.definitions import ROW_FILES, Stream
 from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 
@@ -29,6 +29,11 @@ def corrupt_column(stream: Stream) -> str:
 def mode_of(stream: Stream) -> str:
     """PERMISSIVE, DROPMALFORMED or FAILFAST."""
     return _MODES.get(stream.malformed) or stream.option("mode", "PERMISSIVE").upper()
+
+
+def keeps_malformed(stream: Stream) -> bool:
+    """Whether a row that cannot be read is in the stream, with NULL in place of its values."""
+    return stream.connector in ROW_FILES and mode_of(stream) == "PERMISSIVE"
 
 
 def as_said(stream: Stream) -> tuple[tuple[str, str], ...]:
