@@ -55,7 +55,12 @@ def test_rows_that_cannot_be_read_are_counted_in_both_modes(
     assert console.rows("SELECT * FROM n;") == [(len(rows),)]
     assert malformed(console, "t") == malformed(console, "n") == bad
     [shown] = [r for r in console.run("SHOW QUERIES EXTENDED;")[0].rows if r[0] == "t"]  # type: ignore[attr-defined]
-    assert shown[17] == bad
+    assert shown[18] == bad
+    (why,) = console.run("WHY t;")
+    done = "the values that cannot be read are NULL" if mode == "PERMISSIVE" else "were skipped"
+    assert why.verdict.startswith(  # type: ignore[attr-defined]
+        f"2 rows of s cannot be read as declared, and {done}; {len(rows)} row"
+    )
 
 
 def test_on_malformed_into_brings_each_row_once_to_a_sink_with_its_file(

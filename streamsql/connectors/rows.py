@@ -10,7 +10,7 @@ from streamsql.calls import Node, expr
 from streamsql.connectors.base import read as static
 from streamsql.connectors.base import read_stream, schema_text, with_options
 from streamsql.connectors.messages import COUNTED, MALFORMED
-from streamsql.definitions import Stream
+from streamsql.definitions import ROW_FILES, Stream
 from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 
@@ -52,6 +52,11 @@ def options_of(stream: Stream) -> tuple[tuple[str, str], ...]:
     if binds_by_name(stream) and stream.columns and not stream.option("enforceSchema"):
         return (*stream.options, ("enforceSchema", "false"))
     return stream.options
+
+
+def keeps_malformed(stream: Stream) -> bool:
+    """Whether a row that cannot be read is in the stream, with NULL in place of its values."""
+    return stream.connector in ROW_FILES and mode_of(stream) == "PERMISSIVE"
 
 
 def as_said(stream: Stream) -> tuple[tuple[str, str], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamsql.connectors.rows import keeps_malformed
 from streamsql.definitions import ROW_FILES
 from streamsql.plan.plans import Run
 from streamsql.query_facts import Account, Amount, QueryFacts
@@ -42,7 +43,8 @@ def remainder(plan: Run, account: Account, mode: str) -> tuple[str, Amount] | No
     kinds = {op.kind for op in plan.shape.ops}
     if not plan.shape.known or len(plan.targets) != 1:
         return None
-    lost = account.late.number + account.malformed.number
+    kept = any(map(keeps_malformed, plan.reads.streams))
+    lost = account.late.number + (0 if kept else account.malformed.number)
     if kinds <= {*_ROW_BY_ROW} and mode == "append" and account.out is not None:
         left = account.read.number - account.out.number - lost
         files = any(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from streamsql.connectors.rows import keeps_malformed
 from streamsql.language.tokens import quote_name
 from streamsql.query_facts import Amount
 from streamsql.runtime.why import proposals
@@ -49,13 +50,14 @@ def some_malformed(evidence: Evidence) -> Verdict | None:
         return None
     streams = [s for s in evidence.streams if s.may_be_malformed]
     names = " and ".join(s.name for s in streams) or "its streams"
-    into = {s.malformed_sink for s in streams if s.malformed_sink}
-    what = f"written into {', '.join(sorted(into))}" if into else "skipped"
+    into = ", ".join(sorted({s.malformed_sink for s in streams if s.malformed_sink}))
+    done = f"{were(bad)} {f'written into {into}' if into else 'skipped'}"
+    if any(map(keeps_malformed, streams)):
+        done = "the values that cannot be read are NULL"
     first = f"SELECT * FROM {quote_name(f'{streams[0].name}$malformed')} LIMIT 10" if streams else ""
     return Verdict(
         situation="ROWS_UNREADABLE",
-        sentence=f"{bad.of('row')} of {names} cannot be read as declared, and {were(bad)} {what}"
-        f"{came_out(evidence)}",
+        sentence=f"{bad.of('row')} of {names} cannot be read as declared, and {done}{came_out(evidence)}",
         facts=(("malformed", bad), *_counts(evidence)),
         proposal=proposals.join(first),
     )
