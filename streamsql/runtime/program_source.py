@@ -53,7 +53,7 @@ def program_text(
     if not helpers:
         return f"{begin}\n{modules}spark = {session}\n{source.body()}"
     # What was asked for stands first, and the settings last. Who pastes the program has what main() returns.
-    helpers += f"\n\ndef session():\n{indented(f'return {session}')}"
+    helpers = f"{helpers.rstrip()}\n\n\ndef session():\n{indented(f'return {session}').rstrip()}\n\n"
     main = indented(f"{modules}spark = session()\n\n{source.body(waits=False)}")
     returned, names, waits = source.value
     text = f"def main():\n{main}    return {returned}\n\n\n# The helpers of main()\n{helpers}\n"
