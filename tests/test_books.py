@@ -15,6 +15,7 @@ from streamsql.errors import Note, Source, StreamsqlError
 from streamsql.language.parser import parse_script
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.stateful_calls import ROCKSDB
+from streamsql.query_facts import Account
 from streamsql.results import Rows
 from streamsql.runtime.checkpoints.batch_history import KEPT, Kept
 from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles
@@ -175,9 +176,9 @@ def test_what_is_kept_of_batches_has_a_bound(tmp_path: Path) -> None:
     kept = Kept(file)
     for number in range(2 * KEPT + 10):
         report = {"id": "q", "batchId": number, "numInputRows": number, "durationMs": {"triggerExecution": 5}}
-        kept.write(kept.add(report))
+        kept.write(kept.add(report, Account()))
     repeated = {"id": "q", "batchId": 2 * KEPT, "numInputRows": 0, "durationMs": {"triggerExecution": 7}}
-    kept.write(kept.add(repeated))
+    kept.write(kept.add(repeated, Account()))
     assert len(file.read_text().splitlines()) == KEPT + 10
     with file.open("a") as out:
         out.write('{"id": "q", "bat')  # the console was killed

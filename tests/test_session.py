@@ -20,6 +20,7 @@ from streamsql.connectors.base import Places
 from streamsql.definitions import Stream
 from streamsql.errors import Cancelled, Note, StartFault
 from streamsql.output.printer import Printer
+from streamsql.query_facts import Account
 from streamsql.results import Rows
 from streamsql.runtime.checkpoints.batch_history import FILE, KeptBatches
 from streamsql.runtime.engine.cancel import CancelToken
@@ -195,11 +196,11 @@ def test_events_reach_their_subscribers_only() -> None:
 
 def test_reports_are_written_on_another_thread_in_their_order_and_none_is_lost(tmp_path: Path) -> None:
     kept = KeptBatches(Places(str(tmp_path)), lasting=True)
-    add = kept.follow("q")
+    _, add = kept.follow("q")
     file = Path(kept.places.query("q")) / FILE
     os.mkfifo(file)  # a disk on which every write waits
     for n in range(300):
-        add({"id": "x", "batchId": n, "numInputRows": n, "durationMs": {"triggerExecution": 5}})
+        add({"id": "x", "batchId": n, "numInputRows": n, "durationMs": {"triggerExecution": 5}}, Account())
     assert kept.of("q").done[("x", 299)] == (299, 5)
     written: list[str] = []
     with open(os.open(file, os.O_RDWR)) as reader:  # keeps the pipe open between two writes

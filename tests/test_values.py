@@ -19,10 +19,10 @@ from streamsql.output.cells import text
 from streamsql.output.formats import FORMATS
 from streamsql.results import Copied, Pairs, Rows
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.engine.row_fetch import _blocks as blocks_of
 from streamsql.runtime.engine.row_fetch import fetch_rows, kept_rows
 from streamsql.runtime.live.result_views import ChangesView, TableView
-from streamsql.runtime.why.moments import shown
 from streamsql.server.encoding import Message, decode
 
 ROOMS = ("streamsql/runtime/", "streamsql/output/")

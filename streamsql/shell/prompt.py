@@ -274,7 +274,7 @@ class Prompt:
         if facts.silent:
             parts.append((3, "", f"{facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;"))
         if facts.stale:
-            from streamsql.runtime.why.moments import brief
+            from streamsql.runtime.engine.moments import brief
 
             parts.append((2, "class:failed", f"{facts.stale[0]}: {brief(facts.stale[1])} behind"))
             parts.append((4, "", "SHOW LIVE TABLES;"))

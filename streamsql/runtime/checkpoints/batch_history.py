@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 import queue
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault
 from streamsql.query_facts import Account, Amount
-from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.workspace.formats import BATCHES
 from streamsql.runtime.workspace.owned_folders import claim, private
 
@@ -159,24 +159,26 @@ class KeptBatches:
         folder = Path(self.places.query(query))
         return self._all.get(query.casefold()) or Kept(folder / FILE if self.lasting else None)
 
-    def follow(self, query: str, reports: Reports, checkpoint: str, committed: int) -> None:
-        """Give the reports of a run the account of the runs before, and save them. checkpoint: its id;
-        committed: its newest micro-batch when the run began, -1 for none.
+    def follow(
+        self, query: str, checkpoint: str = "", committed: int = -1
+    ) -> tuple[Account, Callable[[dict[str, Any], Account], object]]:
+        """Save the later reports of a query. checkpoint: its id; committed: its newest micro-batch when the
+        run began, -1 for none. Returns the account of the runs before, and the function to call with each
+        report and the account after it.
         """
         kept = self._all.setdefault(query.casefold(), self.of(query))
-        reports.before = kept.account(checkpoint, committed)
         try:
             if kept.file is not None:
                 claim(kept.file.parent)
         except (OSError, EngineFault):
             kept.file = None
 
-        def add(report: dict[str, Any]) -> None:
-            key = kept.add(report, reports.account)
+        def add(report: dict[str, Any], account: Account) -> None:
+            key = kept.add(report, account)
             if kept.file is not None:
                 self._write_later(kept, key)
 
-        reports.tell(add)
+        return kept.account(checkpoint, committed), add
 
     def forget(self, query: str) -> None:
         """Remove a dropped query; its file is removed with its folder."""

@@ -19,10 +19,10 @@ from streamsql.runtime.checkpoints.checkpoint_log import (
 )
 from streamsql.runtime.checkpoints.offsets import kind_of, step
 from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import session_zone, size_text
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.why.moments import shown
 from streamsql.secrets import redact_option
 
 _COLUMNS = ("batch", "status", "planned at", "watermark", "offsets", "rows in", "ms")

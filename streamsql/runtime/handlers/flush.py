@@ -15,12 +15,12 @@ from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.no_data_batch import plan_no_data_batch
 from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import shown
 from streamsql.runtime.why.verdict import count
 
 

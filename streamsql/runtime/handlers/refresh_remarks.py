@@ -9,9 +9,9 @@ from streamsql.catalog import Catalog
 from streamsql.definitions import Query
 from streamsql.errors import StreamsqlError
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.outcome_situations import ANSI_MODE, VALUE_ERRORS
 
 LONG = 10.0

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh
+from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.handlers.refresh_remarks import Remark, remarks_on
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.diagnose import losses
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.hidden_rows import hidden_rows
-from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.outcome_situations import not_running
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 

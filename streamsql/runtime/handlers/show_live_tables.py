@@ -11,13 +11,13 @@ from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.results import Result, Text
 from streamsql.runtime.engine.kept_tables import COLLATION
+from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.handlers.show import column_names
 from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.why.moments import brief
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows

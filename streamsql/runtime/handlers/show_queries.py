@@ -18,6 +18,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.query_facts import Account
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
+from streamsql.runtime.engine.moments import brief, mark, millis, to_second
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
@@ -25,7 +26,6 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import remainder, shown_watermark
 from streamsql.runtime.queries.progress import account_of, number
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.moments import brief, mark, millis, to_second
 from streamsql.runtime.why.waiting import is_source_of, waiting_for
 
 _QUERY_COLUMNS = (

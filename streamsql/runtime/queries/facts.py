@@ -7,8 +7,8 @@ from streamsql.definitions import ROW_FILES
 from streamsql.plan.plans import Run
 from streamsql.query_facts import Account, Amount, QueryFacts
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.runtime.engine.moments import millis, to_second
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.moments import millis, to_second
 
 
 def facts_of(running: Running, zone: str = "") -> QueryFacts:

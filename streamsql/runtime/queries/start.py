@@ -212,7 +212,9 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         running.reports.output = output or running.reports.output
     if not plan.transient:
         record_checkpoint(plan, generation.folder, str(running.handle.id))
-        parts.kept.follow(running.name, running.reports, str(running.handle.id), committed)
+        reports = running.reports
+        reports.before, save = parts.kept.follow(running.name, str(running.handle.id), committed)
+        reports.tell(lambda report: save(report, reports.account))
     return running
 
 

@@ -11,6 +11,7 @@ from streamsql.language.origin import Origin
 from streamsql.language.statements import test
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.tokens import quote, quote_name
+from streamsql.runtime.engine.moments import mark, shown
 from streamsql.runtime.engine.row_differences import differences, same_row
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.testing.bench import Bench
@@ -18,7 +19,6 @@ from streamsql.runtime.testing.further_rows import prepared
 from streamsql.runtime.testing.results import Row, Table, expected_rows, kept_rows, selected, table_of
 from streamsql.runtime.why.diagnose import diagnose
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import mark, shown
 
 MISSING, EXTRA = "missing", "too many"
 

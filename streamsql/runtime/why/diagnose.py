@@ -8,11 +8,11 @@ from dataclasses import replace
 from streamsql.definitions import Stream
 from streamsql.guard import informing
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.engine.moments import length, shown
 from streamsql.runtime.why.evidence import Evidence, StreamEvidence
 from streamsql.runtime.why.filter_situation import filtered_out
 from streamsql.runtime.why.join_situation import no_partner
 from streamsql.runtime.why.lost_rows import some_late, some_malformed, some_without_time, still_open
-from streamsql.runtime.why.moments import length, shown
 from streamsql.runtime.why.outcome_situations import (
     grows,
     not_running,

@@ -18,8 +18,8 @@ from streamsql.connectors.event_metrics import (
     TIMES,
 )
 from streamsql.definitions import Stream
+from streamsql.runtime.engine.moments import length, millis, shown
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.moments import length, millis, shown
 from streamsql.runtime.why.verdict import count
 
 _FAR = 86_400_000

@@ -24,11 +24,11 @@ from streamsql.query_facts import Account
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
+from streamsql.runtime.engine.moments import millis
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.kafka_topics import offsets_now
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.why.moments import millis
 from streamsql.runtime.why.probes import Probes
 from streamsql.runtime.why.query_parts import Part, parts_of, relations_of
 from streamsql.runtime.why.source_files import Listing, files_read, listing

@@ -11,9 +11,9 @@ from streamsql.language.expression import Expression
 from streamsql.language.query import Join
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
+from streamsql.runtime.engine.moments import interval, length
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import interval, length
 from streamsql.runtime.why.query_parts import Part, changed, relations_of
 from streamsql.runtime.why.verdict import Fact, Verdict, count, some
 

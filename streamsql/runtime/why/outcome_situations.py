@@ -11,10 +11,10 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import Span
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.queries.facts import remainder
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.open_groups import OUTER
 from streamsql.runtime.why.query_parts import changed
 from streamsql.runtime.why.source_files import listing

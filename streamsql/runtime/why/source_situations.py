@@ -15,9 +15,9 @@ from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
+from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.source_files import Listing
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 

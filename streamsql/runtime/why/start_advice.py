@@ -14,11 +14,11 @@ from streamsql.language.durations import shown as duration_shown
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import STATEFUL
 from streamsql.plan.streaming.advice import ADVICE, MOST, windows_of
+from streamsql.runtime.engine.moments import interval, length, shown
 from streamsql.runtime.engine.row_values import zone_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.event_times import measured_of
-from streamsql.runtime.why.moments import interval, length, shown
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 MANY = 100

@@ -7,12 +7,12 @@ from typing import Any
 from streamsql.definitions import Stream
 from streamsql.language.tokens import quote_name
 from streamsql.query_facts import Amount
+from streamsql.runtime.engine.moments import interval, length, mark, millis, shown
 from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.event_times import event_times
 from streamsql.runtime.why.evidence import EventTime, Evidence
 from streamsql.runtime.why.lateness import keeping, measured_in
-from streamsql.runtime.why.moments import interval, length, mark, millis, shown
 from streamsql.runtime.why.open_groups import OpenGroups, open_groups, waits_for_watermark
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from streamsql.definitions import Stream
+from streamsql.runtime.engine.moments import length
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import length
 from streamsql.runtime.why.source_files import Listing, changed_since, listed_by_sink
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from streamsql.definitions import Stream
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.engine.moments import length, millis, shown
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import EventTime, Evidence
-from streamsql.runtime.why.moments import length, millis, shown
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 FUTURE = 86_400_000
