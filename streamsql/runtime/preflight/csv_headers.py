@@ -18,7 +18,7 @@ from pathlib import Path
 from streamsql.connectors.rows import binds_by_name
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
-from streamsql.language.statements.base import Column, Name
+from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote
 from streamsql.plan.statements.csv_guesses import decoded, quoting
 from streamsql.plan.statements.previews import SAMPLE
@@ -48,8 +48,10 @@ def check_headers(stream: Stream, path: Name | None, create: str) -> None:
         return
     file, names = others[0]
     alike = len(others) == len(headers) and all(other == names for _, other in others)
-    proposed = replace(stream, columns=_in_order(stream.columns, names, file)).sql().removeprefix("CREATE")
-    own = "declare the columns in the order of the header"
+    columns = _in_order(stream.columns, names, file)
+    event_time = _renamed(stream.watermark, stream.columns, columns)
+    proposed = replace(stream, columns=columns, watermark=event_time).sql().removeprefix("CREATE")
+    own = "declare the columns with the names of the header, in its order"
     if not alike:
         own = "declare a stream for each header, with OPTIONS (pathGlobFilter '…')"
     raise InputFault(
@@ -128,6 +130,19 @@ def _same(names: list[str], declared: list[str], file: Path) -> bool:
     return [n.casefold() for n in names] == [c for c in declared if c not in _of_folders(file)]
 
 
+def _renamed(
+    watermark: Watermark | None, columns: tuple[Column, ...], found: tuple[Column, ...]
+) -> Watermark | None:
+    """The watermark of a stream whose columns have other names now. found: the columns in their new order."""
+    names = {c.name.casefold() for c in found}
+    if watermark is None or watermark.computed or watermark.column.value.casefold() in names:
+        return watermark
+    for column, new in zip(columns, found, strict=False):
+        if column.name.casefold() == watermark.column.value.casefold():
+            return replace(watermark, column=replace(watermark.column, value=new.name))
+    return watermark
+
+
 def _in_order(columns: tuple[Column, ...], names: list[str], file: Path) -> tuple[Column, ...]:
     """The columns of a header: with their declared types, or those of the column in the same place where no
     column has that name; and the columns of folders behind them.
@@ -136,8 +151,8 @@ def _in_order(columns: tuple[Column, ...], names: list[str], file: Path) -> tupl
     used = {n.casefold() for n in names}
     found = []
     for at, name in enumerate(names):
-        there = columns[at] if at < len(columns) and columns[at].name.casefold() not in used else None
-        column = by_name.get(name.casefold()) or there
+        in_place = columns[at] if at < len(columns) and columns[at].name.casefold() not in used else None
+        column = by_name.get(name.casefold()) or in_place
         found.append(replace(column, name=name) if column else Column(name, "STRING"))
     folders = _of_folders(file) - used
     return (*found, *(c for c in columns if c.name.casefold() in folders))
