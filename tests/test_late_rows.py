@@ -114,7 +114,7 @@ def test_late_rows_are_those_that_a_batch_tells(console: Console) -> None:
     )[0]
     assert console.rows(f"SELECT count(*) > 0 FROM LATE ROWS OF QUERY firsts AT BATCH {batch};") == [(True,)]
     described = dict(console.rows("DESCRIBE QUERY tumbling;"))
-    assert described["late rows"] == (
+    assert described["the late rows"] == (
         "SELECT * FROM LATE ROWS OF QUERY tumbling; lists them; Spark counts groups of them, so there may be more"
     )
     newest = max(at for events in batches[:-1] for _, at in events)

@@ -245,7 +245,7 @@ def test_the_policy_for_several_watermarks(console: Console, policy: str, closed
 def test_window_tables_over_tables_of_spark(console: Console) -> None:
     """The same words over what does not stream."""
     for name in STREAMS:
-        console.run(f"CREATE TEMPORARY VIEW {name} AS {table(name)}")
+        console.run(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {table(name)}")
     for case in (*WINDOWS.values(), STATEFUL["SESSION"]):
         if case.batch:
             expected = console.session.spark.sql(case.batch).collect()

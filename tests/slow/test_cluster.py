@@ -112,7 +112,7 @@ def test_a_server_that_is_no_master_is_told_from_one(answer: bytes | None, word:
 def test_a_prompt_whose_session_cannot_open_ends_with_the_reason(tmp_path: Path) -> None:
     prompt = Terminal(tmp_path, "-w", "w", "--no-config", "--master", "spark://localhost")
     try:
-        prompt.until(r"error\[NO_CONNECT\]: spark://localhost names no port\s+hint: spark://localhost:7077")
+        prompt.until(r"error\[USAGE\]: spark://localhost names no port\s+hint: spark://localhost:7077")
         assert prompt.exit_code() == 2
         assert "Traceback" not in prompt.scrollback
     finally:

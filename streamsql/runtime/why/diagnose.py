@@ -77,9 +77,9 @@ def diagnose(evidence: Evidence) -> Verdict:
 
 def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evidence]) -> Verdict:
     """The same of a stream by itself. reading: the queries that read it, which may have lost rows of it."""
-    verdict = _first(evidence, (no_data,)) or _lost_by(reading, stream)
     alone = () if reading else (hidden_by_log, too_old)  # a query knows which files it has read
-    verdict = verdict or _first(evidence, (*alone, unreadable, wrong_times, filtered_out))
+    verdict = _first(evidence, (no_data, *alone, unreadable, wrong_times))
+    verdict = verdict or _lost_by(reading, stream) or _first(evidence, (filtered_out,))
     runs = [query.name for query in reading if query.running is not None and not query.running.over]
     return verdict or _there(evidence, stream, runs)
 
