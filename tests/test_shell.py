@@ -22,6 +22,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Query, Sink, Stream
+from streamsql.language import lexical
 from streamsql.language.statements.base import Column
 from streamsql.output.printer import Printer
 from streamsql.results import Live
@@ -128,6 +129,26 @@ def test_without_a_folder_for_it_the_history_is_that_of_the_prompt(tmp_path: Pat
 )
 def test_an_open_quote_or_comment_is_told(line: str, sign: str) -> None:
     assert open_sign([line]) == sign
+
+
+def test_the_lines_of_a_long_statement_are_scanned_once_for_all_frames(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scanned, lines = list[str](), [f"SELECT 'a{n}' AS a{n}, -- it's" for n in range(200)]
+
+    def opened(text: str) -> str:
+        scanned.append(text)
+        return ""
+
+    monkeypatch.setattr(lexical, "opened", opened)
+    for number in (*range(200), *range(200)):
+        open_sign(lines[:number])
+    assert len(scanned) == 199
+
+
+def test_a_quote_continues_in_further_lines() -> None:
+    texts = (["SELECT 'a", "b"], ["/* x", "y"], ["a 'b'", "c"], ["`x", "y` + 1"], ["SELECT 'it\\'s", "x'"])
+    assert [open_sign(lines) for lines in texts] == ["'", "*", "", "", ""]
 
 
 def test_drop_query_all_asks(console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

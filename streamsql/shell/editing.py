@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
@@ -36,9 +37,18 @@ def is_complete(text: str) -> bool:
 
 def open_sign(lines: list[str]) -> str:
     """The quote, or `*` of a comment, that is open at the end of the lines of a statement; "" for none."""
+    sign = ""
+    for line in lines:
+        sign = _open_after(line, sign)
+    return sign.replace("/*", "*")
+
+
+@lru_cache(maxsize=10_000)
+def _open_after(line: str, sign: str) -> str:
+    """The sign that is open after a line. sign: the one before it. Each frame asks for each line."""
     from streamsql.language.lexical import opened
 
-    return opened("\n".join(lines)).replace("/*", "*")
+    return opened(f"{sign}{line}")
 
 
 def drops_all_queries(text: str) -> bool:

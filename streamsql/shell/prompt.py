@@ -280,8 +280,11 @@ class Prompt:
             parts.append((4, "", "SHOW LIVE TABLES;"))
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
-        goes_on = "\n" in self.prompt.default_buffer.text and not self.multiline
-        rank, modes = (0, "; and Enter run it") if goes_on else (5, modes)
+        lines, rank = self.prompt.default_buffer.text.split("\n"), 5
+        if len(lines) > 1 and not self.multiline:
+            sign, rank = open_sign(lines), 0
+            what = "the comment" if sign == "*" else f"the quote {sign}"
+            modes = f"{what} is not closed" if sign else "; and Enter run it"
         return _that_fit([*parts, (rank, "", modes), (6, "", "HELP;")], window().columns)
 
     # ---- the loop -------------------------------------------------------------------------

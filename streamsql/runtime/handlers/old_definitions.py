@@ -58,10 +58,12 @@ def still_called(parts: SessionParts, plan: Drop) -> tuple[Note, ...]:
 
 
 def with_setting(parts: SessionParts, key: str) -> tuple[Note, ...]:
-    """A note about the running queries that keep a setting of Spark as it was when they started."""
+    """A note about the running queries that keep a setting of Spark as it was when they started. A live table
+    over live tables does not: each refresh takes the settings of its moment.
+    """
     if not key.casefold().startswith("spark.sql."):
         return ()
-    names = _running(parts, (query.name for query in parts.catalog.queries.values()))
+    names = _running(parts, (query.name for query in parts.catalog.queries.values() if not query.inputs))
     if key.casefold() not in _OF_CHECKPOINT:
         return go_on(names, key)
     ops = {name: parts.queries.all[name.casefold()].plan.shape.ops for name in names}
