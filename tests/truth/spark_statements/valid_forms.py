@@ -13,6 +13,7 @@ NAME = "spark_statements_form"
 """The view, table or relation that a form names."""
 _QUERY = re.compile(r"(?:SELECT|WITH|VALUES|TABLE|FROM)\b", re.IGNORECASE)
 _NO_QUERY = re.compile(r"\b(?:INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
+_REFERENCE = re.compile(r"\$\{[^}]*\}")
 
 
 def is_query(statement: GoldenStatement) -> bool:
@@ -32,7 +33,8 @@ def _with_gaps(gap: Callable[[int], str], word: Callable[[str], str] = str) -> C
         for number, token in enumerate(tokens):
             parts += [gap(number) if end < token.start else "", _written(token, word)]
             end = token.end
-        return "".join(parts)
+        references = iter(_REFERENCE.findall(text))  # the case of a variable's name counts
+        return _REFERENCE.sub(lambda _: next(references), "".join(parts))
 
     return form
 
