@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -101,6 +102,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.addinivalue_line("markers", "first_cases(n): the other cases of the test are slow tests")
 
 
 def mark_of(folders: Iterable[str], fixtures: Iterable[str]) -> str:
@@ -126,6 +128,17 @@ def rooms_of(item: pytest.Item) -> tuple[str, ...]:
     return tuple(getattr(getattr(item, "module", None), "ROOMS", ()))
 
 
+def mark_later_cases(items: Iterable[pytest.Item]) -> None:
+    """Of a test with the mark first_cases(n), the cases behind the first n are slow tests."""
+    cases = Counter[str]()
+    for item in items:
+        if (first_cases := item.get_closest_marker("first_cases")) and not marks_of(item):
+            test = item.nodeid.partition("[")[0]
+            cases[test] += 1
+            if cases[test] > first_cases.args[0]:
+                item.add_marker("slow")
+
+
 def touched(rooms: Iterable[str], changed: Iterable[str]) -> bool:
     """Whether a slow test is to run. rooms: the paths that it tests; changed: the files of a change."""
     return any(path.startswith((*EVERYWHERE, *rooms)) for path in changed)
@@ -138,6 +151,7 @@ def changed_files(commit: str) -> list[str]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give each test its mark, and begin with what takes longest: else one worker would wait for the other."""
+    mark_later_cases(items)
     for item in items:
         if marks_of(item) != ["slow"]:  # else the test, or this case of it, is marked so
             item.add_marker(mark_of(folders_of(item), getattr(item, "fixturenames", ())))

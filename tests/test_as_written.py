@@ -20,6 +20,8 @@ from streamsql.plan.planner import plan
 from streamsql.plan.plans import Collect, Run
 from streamsql.results import Done, Text
 
+ROOMS = ("streamsql/language/", "streamsql/plan/")
+
 SETUP = """
 CREATE TABLE nums (id INT, word STRING) USING parquet;
 INSERT INTO nums VALUES (1, 'one'), (2, 'two'), (3, 'three');
@@ -127,6 +129,7 @@ def test_table_reads_streams_too(console: Console) -> None:
     assert len(console.rows("TABLE nums;")) == 3
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("kind", ["", "FORMATTED", "LOGICAL", "EXTENDED"])
 def test_explain_of_what_spark_cannot_plan_fails(console: Console, kind: str) -> None:
     console.run("CREATE TABLE t_int (a INT) USING parquet;")
@@ -183,6 +186,7 @@ def test_an_unknown_statement_is_sparks_to_refuse(
     assert hint in raised.value.hint
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     "insert",
     [

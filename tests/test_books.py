@@ -91,6 +91,7 @@ def plain(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---- micro-batches ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_batches_of_a_running_query_and_of_a_stopped_one(windows: Console) -> None:
     shown = answer(windows, "SHOW BATCHES OF QUERY t;")
     assert shown.columns == ("batch", "status", "planned at", "watermark", "offsets", "rows in", "ms")
@@ -400,6 +401,7 @@ def test_queries_without_state_and_states_in_queries(console: Console) -> None:
         assert at == "STATE OF QUERY m"
 
 
+@pytest.mark.slow
 def test_state_of_format_2_is_read(spark: Any, console: Console, tmp_path: Path) -> None:
     """Real-time mode, among others, keeps its state in it; the session's own setting is as before."""
     own = "spark.sql.streaming.stateStore."

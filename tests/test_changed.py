@@ -71,6 +71,7 @@ def place(console: Console, tmp_path: Path) -> Place:
 WINDOW = "SELECT window.start AS w, user, count(*) AS n FROM clicks GROUP BY window(ts, '10 minutes'), user"
 
 
+@pytest.mark.first_cases(2)
 @pytest.mark.parametrize(
     ("before", "after", "changed", "goes_on"),
     [
@@ -130,6 +131,7 @@ def test_a_changed_select_is_told_apart(
             place.insert(after, clauses="ACCEPT CHANGES")
 
 
+@pytest.mark.slow
 def test_what_makes_no_difference_needs_no_word(place: Place) -> None:
     place.insert(COUNT)
     place.rows()
@@ -195,6 +197,7 @@ def test_from_beginning_reads_all_again(place: Place) -> None:
     assert Path(kept.removeprefix("file:"), "offsets").is_dir()
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("select", "expected"),
     [

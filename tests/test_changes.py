@@ -105,6 +105,7 @@ def test_a_write_that_was_cut_off_is_done_once(
     ]
 
 
+@pytest.mark.slow
 def test_files_get_the_changes_by_the_keys_of_groups(console: Console, tmp_path: Path) -> None:
     console.run(
         f"{COUNTS} CREATE SINK f (size INT, words BIGINT) USING json OPTIONS (path '{tmp_path}/f');"

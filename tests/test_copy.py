@@ -25,6 +25,8 @@ from streamsql.output.copy_file import copy_to_file
 from streamsql.output.printer import Printer
 from streamsql.results import Copied, Rows
 
+ROOMS = ("streamsql/runtime/", "streamsql/output/", "streamsql/plan/")
+
 
 def copy(console: Console, statement: str) -> str:
     """What is said after a COPY."""
@@ -75,6 +77,7 @@ def test_a_table_goes_into_files_and_comes_back(console: Console, tmp_path: Path
     assert taken.value.span is not None
 
 
+@pytest.mark.slow
 def test_a_file_of_gzip_is_written_and_read(console: Console, tmp_path: Path) -> None:
     console.run("CREATE TABLE packed (id INT, s STRING) USING parquet; INSERT INTO packed VALUES (1, 'a');")
     for format, text in (

@@ -40,6 +40,7 @@ ALL = sorted(p.name for p in EXAMPLES.glob("*.sql") if not p.name.endswith(ENDIN
 SCRIPTS = [name for name in ALL if name not in BY_SOCKET | BY_KAFKA]
 
 
+@pytest.mark.first_cases(4)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_example(name: str, spark: Any, tmp_path: Path) -> None:
     check_example(name, spark, tmp_path)

@@ -44,6 +44,7 @@ def until_it_reads(fifo: Path) -> int:
     return os.open(fifo, os.O_WRONLY)
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("number", "before", "code"),
     [
@@ -142,6 +143,7 @@ def test_an_unclosed_quote_keeps_no_other_file_from_being_read(
     assert ("bad.sql" in check(*flags, "open.sql", "bad.sql")[1]) == bool(flags)
 
 
+@pytest.mark.first_cases(2)
 @pytest.mark.parametrize(
     ("redirected", "code"),
     [

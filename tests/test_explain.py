@@ -79,6 +79,7 @@ def table(shown: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("query", cases_of({query: query for query in QUERIES}, 3))
 def test_a_program_gives_the_rows_of_its_statement(console: Console, query: str) -> None:
     console.run(SETUP)
@@ -92,6 +93,7 @@ def test_a_program_gives_the_rows_of_its_statement(console: Console, query: str)
     assert sorted(map(tuple, names["result"].collect())) == sorted(map(tuple, direct.rows))
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("statement", "left"),
     [
@@ -201,13 +203,12 @@ CREATE FUNCTION counter AS 'counting.Counter' LANGUAGE PYTHON RETURNS TABLE (wor
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
         "SELECT shout(word) AS w, area(n, 2) AS a FROM v",
-        pytest.param(
-            "SELECT w.word, l.letter FROM names w, LATERAL letters(w.word) l", marks=pytest.mark.slow
-        ),
+        "SELECT w.word, l.letter FROM names w, LATERAL letters(w.word) l",
         "SELECT shout(word) AS w, n FROM counter(TABLE(v) PARTITION BY word) WHERE n > 1",
     ],
 )

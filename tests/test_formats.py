@@ -12,6 +12,8 @@ from conftest import Console, notes_of
 from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.output.error_text import format_error
 
+ROOMS = ("streamsql/connectors/",)
+
 STREAM = "CREATE STREAM v (id INT, word STRING, at TIMESTAMP) USING values;\n"
 ROWS = "INSERT INTO v VALUES (1, 'a', '2024-01-01 10:00:00'), (2, 'b', '2024-01-01 10:01:00');\n"
 TIMES = [dt.datetime(2024, 1, 1, 10, minute) for minute in (0, 1)]
@@ -23,6 +25,7 @@ def avro(packages: Callable[[str], None], request: pytest.FixtureRequest) -> Non
         packages("avro")
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("format", "options", "columns"),
     [
@@ -46,6 +49,7 @@ def test_what_is_written_is_read_with_its_types(
     assert sorted(console.rows("SELECT id, word, at FROM back;")) == [(1, "a", TIMES[0]), (2, "b", TIMES[1])]
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("format", ["xml", "avro"])
 def test_a_restart_reads_only_what_is_new(console: Console, tmp_path: Path, format: str) -> None:
     row = "rowTag 'r'," if format == "xml" else ""

@@ -86,6 +86,7 @@ def test_functions_over_series(functions: Console) -> None:
     assert kinds["spread"] == "aggregate function"
 
 
+@pytest.mark.slow
 def test_an_aggregate_function_on_a_stream_is_refused_with_what_to_write_instead(functions: Console) -> None:
     functions.run(WORDS + create("largest", "series.largest", "INT") + create("total", "words.total", "INT"))
     statement = (
@@ -133,6 +134,7 @@ def test_a_function_is_listed_described_given_back_and_dropped(functions: Consol
         functions.run("SELECT shout('a');")
 
 
+@pytest.mark.slow
 def test_in_an_insert_into_a_table_of_spark(functions: Console) -> None:
     functions.run(SHOUT + create("counter", "counting.Counter", "TABLE (word STRING, n BIGINT)"))
     functions.run("CREATE TEMPORARY VIEW v AS SELECT * FROM VALUES ('a'), ('b'), ('a') AS t(word);")
@@ -309,6 +311,7 @@ def test_a_whole_script_is_checked_without_the_modules(tmp_path: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "5 statements checked\n")
 
 
+@pytest.mark.slow
 def test_the_list_of_functions_tells_what_they_take_and_do(functions: Console) -> None:
     functions.run(SHOUT + "SELECT shout('a');")
     rows = functions.rows("SHOW FUNCTIONS;")

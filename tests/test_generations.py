@@ -139,6 +139,7 @@ def unpacked(folder: Path) -> None:
                 file.write_text(re.sub(re.escape(MADE_IN), str(folder / "w"), file.read_text()))
 
 
+@pytest.mark.slow
 def test_an_older_workspace_is_moved_over_once_and_its_queries_go_on(opened: Open, tmp_path: Path) -> None:
     unpacked(tmp_path)
     console = opened()

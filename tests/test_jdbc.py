@@ -268,6 +268,7 @@ def test_the_program_runs_by_itself(
         assert connection.execute("SELECT word, n FROM t").fetchall() == [("a", 1)]
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -300,6 +301,7 @@ def test_a_key_that_the_query_does_not_give_out_is_refused(console: Console) -> 
     assert caught.value.hint == "did you mean words?"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_password_may_lie_elsewhere(
     console: Console, postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -339,6 +341,7 @@ def test_a_secret_stands_in_options_only(console: Console) -> None:
     assert "use it in the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS" in said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_key_with_null_is_a_key(console: Console, database: Database) -> None:
     console.run(
@@ -352,6 +355,7 @@ def test_a_key_with_null_is_a_key(console: Console, database: Database) -> None:
     console.run("VERIFY QUERY totals;")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_key_of_several_columns_with_null(console: Console, database: Database) -> None:
     """Rows of one micro-batch and of several, with NULL in one column, the other, or both."""
@@ -367,6 +371,7 @@ def test_a_key_of_several_columns_with_null(console: Console, database: Database
     assert sorted(rows) == [("-", 0, 7), ("-", 1, 3), ("-", 2, 8), ("x", 0, 6), ("x", 1, 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_different_texts_are_different_keys(console: Console, database: Database) -> None:
     console.run(
@@ -378,6 +383,7 @@ def test_different_texts_are_different_keys(console: Console, database: Database
     assert sorted(rows) == sorted([("<a>", 1), ("<A>", 7), ("<a >", 3), ("<>", 4), ("<é>", 5)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["text", "number"])
 @pytest.mark.usefixtures("processes")
 def test_a_key_that_the_database_cannot_tell_apart_fails(
@@ -453,6 +459,7 @@ def test_inserts_of_the_same_moment_have_staging_tables_of_their_own() -> None:
     assert table._staging("q") == table._staging("q") != JdbcTable("shop.others")._staging("q")
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     "value, kind, hint",
     [

@@ -127,6 +127,7 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, zone: str) -> None:
     assert read > 5_000
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("ending", ["\n", "\r\n", pytest.param("\r", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["lines.json", "lines.dat"])
 def test_lines_are_those_of_spark(spark: Any, tmp_path: Path, ending: str, name: str) -> None:

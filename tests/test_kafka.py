@@ -80,6 +80,7 @@ def test_one_topic_is_counted_by_window_into_another(kafka: Broker, console: Con
     ]
 
 
+@pytest.mark.slow
 def test_newest_counts_by_key_in_update_mode(kafka: Broker, console: Console) -> None:
     topic, counts = kafka.topic(*as_json(("a", 1), ("b", 1), ("a", 1), ("a", 1))), kafka.topic()
     console.run(
@@ -140,6 +141,7 @@ def test_columns_go_through_a_format_and_back(
     assert [m.value for m in kafka.read(again)] == [payload]
 
 
+@pytest.mark.slow
 def test_an_avro_schema_out_of_a_file_tells_the_columns(
     kafka: Broker, console: Console, packages: Callable[[str], None], tmp_path: Path
 ) -> None:
@@ -155,6 +157,7 @@ def test_an_avro_schema_out_of_a_file_tells_the_columns(
     assert console.rows(script + "SELECT * FROM s;") == [("ann", 1)]
 
 
+@pytest.mark.slow
 def test_text_and_raw_are_one_column(kafka: Broker, console: Console) -> None:
     topic, again = kafka.topic("one", Message(b"\xff\x00")), kafka.topic()
     assert console.rows(source(kafka, topic, "", "FORMAT text") + "SELECT value FROM s LIMIT 1;") == [
@@ -173,6 +176,7 @@ def test_text_and_raw_are_one_column(kafka: Broker, console: Console) -> None:
 # ---- fields of the messages --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fields_of_a_message_are_there_to_be_named(kafka: Broker, console: Console) -> None:
     topic = kafka.topic(
         Message(
@@ -190,6 +194,7 @@ def test_fields_of_a_message_are_there_to_be_named(kafka: Broker, console: Conso
     assert console.rows("SELECT n FROM s WHERE _key = 'one' AND _partition = 1;") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_query_may_say_key_topic_and_headers_of_what_it_writes(kafka: Broker, console: Console) -> None:
     topic = kafka.topic(*as_json(*ROWS))
     odd, even = kafka.topic(), kafka.topic()
@@ -210,6 +215,7 @@ def test_a_query_may_say_key_topic_and_headers_of_what_it_writes(kafka: Broker, 
 # ---- which messages ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_topics_by_list_by_pattern_and_by_partition(kafka: Broker, console: Console) -> None:
     name = kafka.topic("1")
     kafka.topic("2", name=f"{name}-b")
@@ -226,6 +232,7 @@ def test_topics_by_list_by_pattern_and_by_partition(kafka: Broker, console: Cons
         assert sorted(v for (v,) in found) == expected, options
 
 
+@pytest.mark.slow
 def test_where_a_query_begins(kafka: Broker, console: Console) -> None:
     second = 1_704_067_200_000
     topic = kafka.topic(*(Message(str(i), timestamp=second + i * 1000) for i in range(5)))
@@ -253,6 +260,7 @@ def test_so_many_messages_in_a_micro_batch(kafka: Broker, console: Console) -> N
     assert len(kafka.read(copies)) == 4
 
 
+@pytest.mark.slow
 def test_a_table_over_a_topic_reads_it_as_it_is_now(kafka: Broker, console: Console) -> None:
     """A table of Spark's, with an end: endingOffsets is for reading once."""
     topic = kafka.topic("a", "b", "c")
@@ -317,6 +325,7 @@ def test_a_wrong_login_is_refused_in_plain_words(kafka: Broker, console: Console
 GOOD_AND_BAD = ('{"k":"ann","n":1}', "no json", '{"k":"bob","n":"many"}', '{"k":"cid","n":3}')
 
 
+@pytest.mark.slow
 def test_a_malformed_message_ends_the_query(kafka: Broker, console: Console) -> None:
     topic, copies = kafka.topic(*GOOD_AND_BAD), kafka.topic()
     for clause in ("", "ON MALFORMED FAIL"):
@@ -336,6 +345,7 @@ def test_malformed_messages_are_skipped_and_counted(kafka: Broker, console: Cons
     assert console.rows("SELECT count(*) FROM s;") == [(2,)]
 
 
+@pytest.mark.slow
 def test_malformed_messages_go_into_a_sink(kafka: Broker, console: Console) -> None:
     topic, copies, letters = kafka.topic(*GOOD_AND_BAD), kafka.topic(), kafka.topic()
     dead = target(kafka, letters).replace("SINK o", "SINK dead")
@@ -370,6 +380,7 @@ def test_a_micro_batch_does_not_wait_for_more_messages(kafka: Broker, console: C
     assert waits not in real_time and many not in real_time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "trigger", ["REAL TIME EVERY INTERVAL 5 SECONDS", "CONTINUOUS EVERY INTERVAL 1 SECOND"]
 )

@@ -89,6 +89,7 @@ def test_a_login_that_lies_in_the_environment(
     assert [r[0] for r in taken(console, shown)] == ["a"]
 
 
+@pytest.mark.slow
 def test_a_proposal_hides_secrets(console: Console, kafka: Broker) -> None:
     login = LOGIN.format(USER, PASSWORD)
     shown = preview(console, kafka, kafka.topic("a"), f", kafka.sasl.jaas.config '{login}'")
@@ -145,6 +146,7 @@ def test_a_preview_of_json_messages(console: Console, kafka: Broker) -> None:
     assert console.session.spark.streams.active == []
 
 
+@pytest.mark.slow
 def test_malformed_messages_are_counted_and_passed_over(console: Console, kafka: Broker) -> None:
     topic = kafka.topic('{"a": 1}', "oops", '{"a": 2}')
     shown = preview(console, kafka, topic)
@@ -176,6 +178,7 @@ def test_the_format_of_messages_is_guessed(
     assert taken(console, shown)[0][0] == value
 
 
+@pytest.mark.slow
 def test_a_stream_that_begins_with_the_latest_is_looked_at_all_the_same(
     console: Console, kafka: Broker
 ) -> None:

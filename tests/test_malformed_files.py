@@ -15,6 +15,8 @@ from test_stopping import Gate, numbers
 
 from streamsql.errors import QueryFault, RuleFault
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/")
+
 JSON = '{"a": 1, "b": "x"}\n{"a": "no", "b": "y"}\n{"a":\n'
 CSV = "1,x\nno,y\n3\n"
 XML = '<r><row id="7"><a>1</a></row><row id="8"><a>no</a></row></r>'
@@ -31,6 +33,7 @@ def malformed(console: Console, query: str) -> int:
     return int(described.get("malformed", 0))
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("connector", "text", "bad", "rows"),
     [
@@ -131,6 +134,7 @@ def test_xml_with_any_attribute_prefix(console: Console, folder: Path, prefix: s
     assert malformed(console, "t") == 1
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("connector", "name", "data", "said"),
     [

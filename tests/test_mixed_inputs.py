@@ -210,6 +210,7 @@ def test_an_aggregate_over_what_only_streams_have_begins_with_its_first_micro_ba
     assert console.rows("SELECT * FROM once;") == [(1,)]
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("trigger", ["AVAILABLE NOW", "ONCE"])
 def test_a_query_that_ends_with_its_input_ends_although_its_live_tables_go_on(
     console: Console, trigger: str
@@ -274,6 +275,7 @@ def test_a_query_that_is_never_idle_has_read_all_input_of_a_moment(
     assert _has_read_all(running, 4) is read  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_table_is_read_again_with_each_refresh_also_where_it_is_joined_with_a_stream(
     console: Console,
 ) -> None:

@@ -67,6 +67,7 @@ def test_late_rows_are_in_a_live_table_and_stay_after_a_restart(console: Console
         console.run("DROP SINK too_late;")
 
 
+@pytest.mark.slow
 def test_late_rows_in_files_of_a_query_that_ends(console: Console, tmp_path: Path) -> None:
     console.run(
         f"""{STREAM} CREATE SINK out USING json OPTIONS (path '{tmp_path}/out');

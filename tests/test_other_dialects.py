@@ -180,6 +180,7 @@ def refusal(console: Console, statement: str) -> StreamsqlError:
 TOP = "SELECT user, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY user ORDER BY {}) AS rn FROM s) WHERE rn = 1"
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("order", "hint", "rows"),
     [
@@ -478,6 +479,7 @@ def test_no_proposal_is_made_for_what_no_dialect_mends(console: Console) -> None
         assert not refusal(console, typed).proposal, typed
 
 
+@pytest.mark.slow
 def test_statements_of_spark_that_fail_are_answered_with_those_of_the_console(console: Console) -> None:
     console.run(DEFINED)
     for typed, own in (

@@ -249,6 +249,7 @@ def test_set_lists_preferences_and_reset_gives_them_back() -> None:
     assert "reset: streamsql.timing\n" in outcome.err
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("statement", "said"),
     [

@@ -84,6 +84,7 @@ def test_event_time_from_a_number_inside_a_column(console: Console, tmp_path: Pa
     assert taken(console, shown)[:1] == shown.rows
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("lines", "columns", "options"),
     [
@@ -125,6 +126,7 @@ def test_one_file_of_a_folder(console: Console, tmp_path: Path) -> None:
     assert taken(console, shown) == [(1,)]
 
 
+@pytest.mark.slow
 def test_the_names_of_files_tell_their_connector(console: Console, tmp_path: Path) -> None:
     clicks = tmp_path / "clicks"
     write(clicks / "day=2024-05-01", "a.jsonl", {"user": "ann"})
@@ -239,6 +241,7 @@ def server(*lines: str) -> Iterator[int]:
         open_socket.close()
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("lines", "proposed"),
     [
@@ -320,6 +323,7 @@ def test_describe_connector(console: Console) -> None:
     assert "org.apache.spark:spark-sql-kafka-0-10_2.13:" in shown["package", ""][2]
 
 
+@pytest.mark.slow
 def test_a_type_that_many_values_have_is_told(console: Console, tmp_path: Path) -> None:
     """One or ten odd values of a hundred: the column stays a STRING, and no row is left out."""
     for name, every in (("calls", 10), ("visits", 100)):

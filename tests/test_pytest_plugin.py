@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+ROOMS = ("streamsql/testing/", "streamsql/runtime/testing/")
+
 pytestmark = pytest.mark.usefixtures("processes")
 
 pytest_plugins = "pytester"
@@ -68,6 +70,7 @@ def test_sql_tests_are_items_with_file_and_line(pytester: pytest.Pytester, spark
     ran.stdout.no_fnmatch_line("*Traceback*")
 
 
+@pytest.mark.slow
 def test_failures_are_run_again_and_the_first_one_ends_a_run(pytester: pytest.Pytester, spark: Any) -> None:
     tests = "".join(f"TEST '{name}' BEGIN EXPECT t {what}; END TEST;\n" for name, what in (
         ("first", "EMPTY"), ("second", "VALUES (1)"), ("third", "EMPTY"), ("fourth", "VALUES (2)")

@@ -21,6 +21,8 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.why.waiting import waiting_for
 
+ROOMS = ("streamsql/runtime/", "streamsql/output/")
+
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 
 
@@ -93,6 +95,7 @@ def test_await_tells_the_next_trigger(console: Console, eventually: Callable[...
     ]
 
 
+@pytest.mark.slow
 def test_an_idle_query_asks_for_rows_less_often_until_there_are_some(
     console: Console, spark: Any, eventually: Callable[..., None]
 ) -> None:
@@ -183,6 +186,7 @@ def test_show_queries_tells_rows_watermark_and_state(console: Console) -> None:
     assert len(progress.rows) == 1
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("hours", "lag", "described"),
     [

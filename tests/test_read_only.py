@@ -116,6 +116,7 @@ def test_it_shows_what_is_there_now(two: Two) -> None:
     assert two.rows("SHOW LIVE TABLES;") == []
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(two: Two) -> None:
     run(two.owner, "STOP QUERY ALL;")  # what still runs writes by itself
     before = snapshot(two.folder)
@@ -157,6 +158,7 @@ def test_what_would_change_it_is_refused(two: Two) -> None:
     assert {q.status() for q in two.owner.queries.all.values()} == {"running"}
 
 
+@pytest.mark.slow
 def test_watch_follows_the_other_console(two: Two, eventually: Callable[..., None]) -> None:
     (live,) = run(two.reader, "WATCH counts;")
     assert isinstance(live, Live)

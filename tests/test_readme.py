@@ -88,6 +88,7 @@ DISTINCT = [
 ]
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(("written", "runs_as", "remembers"), DISTINCT)
 def test_each_row_once(console: Console, written: str, runs_as: str, remembers: str) -> None:
     """What is run, and whether a note warns, is as the table says."""

@@ -61,6 +61,7 @@ def test_a_live_table_over_a_live_table_follows_it(console: Console) -> None:
     assert len(console.rows("SHOW PROGRESS top;")) == 3
 
 
+@pytest.mark.slow
 def test_a_new_one_has_its_rows_at_once_and_joins_static_tables_and_others(console: Console) -> None:
     console.run(f"{COUNTS} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY counts IDLE;")
     console.run(
@@ -183,6 +184,7 @@ def test_more_rows_than_are_kept_fail_it(console: Console) -> None:
     )
 
 
+@pytest.mark.first_cases(3)
 @pytest.mark.parametrize(
     ("statement", "code", "words"),
     [
@@ -206,6 +208,7 @@ def test_what_is_refused(console: Console, statement: str, code: str, words: str
         console.run("DROP LIVE TABLE top; " + statement)
 
 
+@pytest.mark.slow
 def test_an_input_that_is_replaced_or_stopped(console: Console) -> None:
     console.run(f"{COUNTS} {TOP} INSERT INTO words VALUES ('a', 1); AWAIT QUERY top IDLE;")
     console.run("STOP QUERY counts; AWAIT QUERY top IDLE;")
@@ -231,6 +234,7 @@ def test_an_input_that_is_replaced_or_stopped(console: Console) -> None:
     assert of_live_table(console, "top")["remark"] == "it is stopped; START QUERY top; refreshes it again"
 
 
+@pytest.mark.slow
 def test_a_bounded_script_ends_with_the_last_snapshot(spark: Any, tmp_path: Path) -> None:
     for n in range(3):
         (tmp_path / "in").mkdir(exist_ok=True)

@@ -187,6 +187,7 @@ def test_the_queries_that_a_server_has_still_to_start_are_resuming(opened: Open,
     assert states() == {"counts": "stopped", "copied": "stopped"}
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("mode", ["APPEND", "UPDATE", "COMPLETE"])
 def test_the_rows_of_each_output_mode_come_back(opened: Open, mode: str) -> None:
     query = "SELECT word FROM s" if mode == "APPEND" else "SELECT word, count(*) AS n FROM s GROUP BY word"
@@ -201,6 +202,7 @@ def test_the_rows_of_each_output_mode_come_back(opened: Open, mode: str) -> None
     assert sorted(opened().rows("SELECT * FROM t;")) == expected
 
 
+@pytest.mark.slow
 def test_hidden_keys_and_groups_that_leave_come_back(opened: Open) -> None:
     first = opened()
     first.run(
@@ -403,6 +405,7 @@ def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
         again.kill()
 
 
+@pytest.mark.slow
 def test_the_rows_and_durations_of_batches_are_there_again_without_spark(opened: Open) -> None:
     first = opened()
     first.run(
@@ -428,6 +431,7 @@ def test_the_rows_and_durations_of_batches_are_there_again_without_spark(opened:
 PYTHON = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n"
 
 
+@pytest.mark.slow
 def test_python_is_imported_when_a_query_calls_it(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     code, ran = tmp_path / "code" / "calls_of_a_query.py", tmp_path / "code" / "ran"
@@ -462,6 +466,7 @@ def test_a_function_that_has_become_another_kind_is_planned_anew(opened: Open, t
     assert again.rows("SELECT f(id) AS total FROM range(4);") == [(6,)]
 
 
+@pytest.mark.slow
 def test_checkpoints_and_rows_are_for_their_owner_only(opened: Open, tmp_path: Path) -> None:
     first = opened()
     first.run(
@@ -518,6 +523,7 @@ def test_what_a_later_version_has_written_is_refused_and_stays(opened: Open, tmp
     assert again.rows("SELECT * FROM t;") == [(1,), (2,)]
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("harm", ["cut rows", "cut kind.json", "no kind.json"])
 def test_rows_that_cannot_be_read_are_not_taken_for_none(opened: Open, tmp_path: Path, harm: str) -> None:
     """Their query would go on behind them: its checkpoint says that they are written."""

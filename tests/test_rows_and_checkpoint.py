@@ -91,6 +91,7 @@ HARMS = {
 }
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     "table",
     cases_of({f"{mode}-{harm}": (mode, harm) for mode in TABLES for harm in HARMS}, 6),
@@ -152,6 +153,7 @@ def test_a_file_that_is_missing_between_others_is_noticed(opened: Open, tmp_path
     assert sorted(again.rows("SELECT * FROM t;")) == right("append")
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     "mode", ["append", *(pytest.param(m, marks=pytest.mark.slow) for m in ("update", "complete"))]
 )
@@ -218,6 +220,7 @@ def test_rows_of_an_earlier_version_without_their_checkpoint_are_refused(
     assert sorted(again.rows("SELECT * FROM t;")) == right("append")
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("cut", [0, 20])
 def test_a_damaged_record_of_the_query_is_an_error_with_ways_out(
     opened: Open, tmp_path: Path, cut: int
@@ -292,6 +295,7 @@ HARMED = {
 }
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("harm", HARMED)
 def test_a_query_of_changes_without_its_record_is_refused(opened: Open, tmp_path: Path, harm: str) -> None:
     """Else all rows would be written again as new ones."""

@@ -50,6 +50,8 @@ from streamsql.server.frames import MAGIC, Disconnected, FrameSocket
 from streamsql.server.listener import Server
 from streamsql.server.registry import register, servers, status_of
 
+ROOMS = ("streamsql/server/", "streamsql/cli/", "streamsql/shell/")
+
 DEFINED = """
 CREATE STREAM words (word STRING) USING values;
 CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;
@@ -201,6 +203,7 @@ def test_a_query_starts_with_its_clients_settings_and_no_other_client_sees_them(
     run(other, "DROP QUERY hours; DROP VIEW noon;")
 
 
+@pytest.mark.slow
 def test_why_is_about_the_clients_own_query_and_a_script_is_told_of_its_restarts(
     host: Host, tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
@@ -274,6 +277,7 @@ def test_cancel_ends_the_statement_only(host: Host, eventually: Callable[..., No
     assert host.session.queries.all["counts"].status() == "running"
 
 
+@pytest.mark.slow
 def test_two_clients_insert_into_one_stream_at_the_same_time(host: Host) -> None:
     clients, errors = [host.attach() for _ in range(3)], list[Exception]()
     run(clients[0], "CREATE STREAM shared (n INT) USING values;")
@@ -548,6 +552,7 @@ background.begun(int(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "word"),
     [(1, "error: there is no table nowhere\n"), (0, "it goes on in the background: streamsql -w")],

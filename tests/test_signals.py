@@ -121,6 +121,7 @@ def test_a_signal_at_each_line_of_the_main_thread_is_obeyed() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     "number",

@@ -59,6 +59,7 @@ def test_an_aggregate_over_an_aggregate_keeps_the_groups_only(console: Console) 
     assert console.session.catalog.queries == {}
 
 
+@pytest.mark.slow
 def test_rows_that_have_to_be_kept_are_limited_and_the_limit_fails_the_query(console: Console) -> None:
     started = console.run(WORDS + RANKED.replace("AS\nSELECT word, n", "RETAIN 4 ROWS AS SELECT word, n", 1))[
         -1
@@ -119,6 +120,7 @@ def test_a_select_over_streams_runs_in_stages_too(console: Console) -> None:
     assert console.session.queries.all == {}
 
 
+@pytest.mark.slow
 def test_stages_are_off(console: Console) -> None:
     console.run(f"{WORDS} SET streamsql.stages = off;")
     with pytest.raises(StreamsqlError) as caught:
@@ -236,6 +238,7 @@ def test_rows_that_stages_keep_get_the_columns_of_a_changed_stream(
     assert changes(tmp_path / "f") == [["+I", "a", 1, 1], [*later, 2]]
 
 
+@pytest.mark.slow
 def test_rows_that_a_changed_query_cannot_go_on_with(opened: Open) -> None:  # noqa: F811
     one = opened()
     one.run(
@@ -339,6 +342,7 @@ def test_a_database_follows_what_spark_emits_in_no_mode_that_it_takes(
     assert (rows("top"), rows("many")) == ([("a", 4)], [("a", 2)])
 
 
+@pytest.mark.slow
 def test_an_insert_that_does_not_run_in_stages_names_another_way(console: Console, tmp_path: Path) -> None:
     query = "SELECT word FROM words WHERE n IN (SELECT max(n) FROM words)"
     groups = "SELECT word, count(*) AS n FROM words GROUP BY word"
@@ -392,6 +396,7 @@ def test_a_view_over_a_live_table_is_no_input(console: Console, tmp_path: Path) 
         assert caught.value.hint.startswith("CREATE LIVE TABLE w_now AS …;")
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("query", "rows"),
     [

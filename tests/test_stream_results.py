@@ -214,6 +214,7 @@ def test_a_stream_ends_as_a_table(all_steps: Console, as_tables: Any, case: Case
     all_steps.run("DROP LIVE TABLE q")
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("name", cases_of({name: name for name in STATEFUL}, 5))
 def test_a_restart_in_the_middle_changes_nothing(after_one_step: Console, as_tables: Any, name: str) -> None:
     query = f"q{list(STATEFUL).index(name)}"
@@ -221,6 +222,7 @@ def test_a_restart_in_the_middle_changes_nothing(after_one_step: Console, as_tab
     check(after_one_step, as_tables, query, STATEFUL[name])
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(("policy", "closed"), [("min", []), ("max", [("c", 1), ("w", 1)])])
 def test_the_policy_for_several_watermarks(console: Console, policy: str, closed: list[Any]) -> None:
     """min waits for the slower stream, max goes by the faster one (Spark guide, "Policy for handling

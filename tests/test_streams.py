@@ -16,6 +16,8 @@ from streamsql.language.parser import parse_text
 from streamsql.language.statements.insert import Insert
 from streamsql.results import Rows, Text
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/", "streamsql/plan/")
+
 
 def shown(console: Console, statement: str) -> str:
     result = console.run(statement)[-1]
@@ -23,6 +25,7 @@ def shown(console: Console, statement: str) -> str:
     return result.text
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "text"])
 def test_a_file_sink_is_read_back_as_a_stream(console: Console, tmp_path: Path, format: str) -> None:
     column = "CAST(n AS STRING) AS value" if format == "text" else "n, word"

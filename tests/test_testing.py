@@ -62,6 +62,7 @@ def check_golden(name: str, text: str) -> None:
     assert text == golden.read_text()
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     "name",
     [

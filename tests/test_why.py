@@ -146,6 +146,7 @@ def test_a_kafka_begins_with_the_latest(console: Console, kafka: Broker) -> None
     assert resolved(console, shown, "t") == [("one",), ("two",)]
 
 
+@pytest.mark.slow
 def test_g_one_input_holds_the_watermark(console: Console) -> None:
     console.run(
         f"""CREATE STREAM a (id INT, at TIMESTAMP) USING values {WATERMARK};
