@@ -111,6 +111,7 @@ def test_a_sink_writes_what_the_class_writes(console: Console, here: Path) -> No
     assert [f'"n": {i}' in written for i in range(7)] == [True] * 6 + [False]
 
 
+@pytest.mark.slow
 def test_the_program_runs_by_itself(console: Console, here: Path) -> None:
     console.run(STREAM + f"CREATE SINK j USING json OPTIONS (path '{here}/j');")
     text = program(console, "INSERT INTO j TRIGGER AVAILABLE NOW SELECT n FROM c")

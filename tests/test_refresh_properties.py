@@ -1,7 +1,7 @@
 """Random SELECTs over streams, live tables and tables, as live tables and INSERTs in stages: after every micro-batch
 the rows, and what all changes together give, are those of the same SELECT over all rows in Spark.
 
-One seed is a part of the main run, another one of the slow tests. The long form is
+Two seeds are slow tests. The long form is
 `STREAMSQL_REFRESHES=50 python -m pytest -s tests/test_refresh_properties.py`; it prints each SELECT. Seeds from
 another number on: STREAMSQL_FIRST_SEED.
 """
@@ -26,8 +26,6 @@ ROOMS = ("streamsql/plan/", "streamsql/runtime/")
 SEEDS = int(os.environ.get("STREAMSQL_REFRESHES", "2"))
 FIRST = int(os.environ.get("STREAMSQL_FIRST_SEED", "0"))
 LONG = SEEDS > 2
-CASES = [FIRST, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(FIRST + 1, FIRST + SEEDS))]
-"""The seeds. The first one is a part of the main run."""
 VIEWS = 5
 NO_ROW = "('', 0)"
 # Each row of s changes their rows, so that all views over them are computed again.
@@ -111,7 +109,7 @@ class Generator:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", CASES)
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.timeout(600)
 def test_a_live_table_equals_its_select_over_all_rows(console: Console, seed: int) -> None:
     generator = Generator(seed)
@@ -221,7 +219,8 @@ class Chain:
             assert rows == self.expected(name), (name, self.views, self.rows)
 
 
-@pytest.mark.parametrize("seed", CASES)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.timeout(900)
 def test_views_over_views_streams_and_tables_equal_their_selects(
     console: Console, seed: int, monkeypatch: pytest.MonkeyPatch

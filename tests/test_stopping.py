@@ -106,6 +106,7 @@ def test_stop_lets_the_micro_batch_finish_and_begins_no_other(
     assert numbers(out) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_micro_batch_that_takes_too_long_is_broken_off_and_done_over(
     console: Console, gate: Gate, out: Path
 ) -> None:

@@ -214,7 +214,7 @@ def test_a_stream_ends_as_a_table(all_steps: Console, as_tables: Any, case: Case
     all_steps.run("DROP LIVE TABLE q")
 
 
-@pytest.mark.first_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cases_of({name: name for name in STATEFUL}, 5))
 def test_a_restart_in_the_middle_changes_nothing(after_one_step: Console, as_tables: Any, name: str) -> None:
     query = f"q{list(STATEFUL).index(name)}"

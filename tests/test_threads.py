@@ -86,6 +86,7 @@ def assert_flat(work: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_refreshes_keep_nothing(console: Console) -> None:
     console.run(
         "CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE a AS SELECT count(*) AS c FROM s;"
