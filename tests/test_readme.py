@@ -116,6 +116,41 @@ def test_each_row_once(console: Console, written: str, runs_as: str, remembers: 
     assert console.rows(f"{query.replace('*', 'id, user')};") == [(1, "a")]
 
 
+def test_the_rows_that_reach_the_maximum_of_their_window_are_those_of_the_join(console: Console) -> None:
+    """The statement of HELP windows, in append mode over two micro-batches, against the join over all rows in Spark."""
+    *_, statement = blocks(TOPICS["windows"], "sql")
+    minutes = (
+        (0, "ann"),
+        (1, "bob"),
+        (2, "ann"),
+        (3, "bob"),
+        (11, "eve"),
+        (12, "ann"),
+        (13, "eve"),
+        (40, None),
+    )
+    rows = [
+        f"({user and repr(user) or 'NULL'}, TIMESTAMP '2024-05-01 12:{minute:02}:00')"
+        for minute, user in minutes
+    ]
+    console.run(
+        "CREATE STREAM clicks (user STRING, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '0 seconds';"
+        f"CREATE LIVE TABLE best OUTPUT MODE APPEND AS {statement}"
+        f"INSERT INTO clicks VALUES {', '.join(rows[:3])}; AWAIT QUERY best IDLE;"
+        f"INSERT INTO clicks VALUES {', '.join(rows[3:])}; AWAIT QUERY best IDLE;"
+        f"CREATE TEMPORARY VIEW all_clicks AS SELECT * FROM VALUES {', '.join(rows)} AS c (user, ts);"
+    )
+    counts = (
+        "(SELECT window AS w, user, count(*) AS n FROM all_clicks GROUP BY window(ts, '10 minutes'), user)"
+    )
+    closed = console.rows(
+        f"SELECT c.w.start, c.user, c.n FROM {counts} c JOIN (SELECT w, max(n) AS most FROM {counts} GROUP BY w) m"
+        " ON c.w = m.w AND c.n >= m.most WHERE c.w.end <= TIMESTAMP '2024-05-01 12:40:00';"
+    )
+    assert len(closed) == 3
+    assert sorted(console.rows("SELECT * FROM best;")) == sorted(closed)
+
+
 def test_the_preferences_are_those_that_there_are(tmp_path: Path) -> None:
     written = lines_below(TOPICS["preferences"], "preferences")[2:]
     assert written == [f"| {s.name} | `{s.default}` | {s.help} |" for s in SPECS.values()]
