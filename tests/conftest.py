@@ -120,7 +120,8 @@ def folders_of(item: pytest.Item) -> tuple[str, ...]:
 
 
 def marks_of(item: pytest.Item) -> list[str]:
-    return [mark.name for mark in item.iter_markers() if mark.name in MARKS]
+    """The marks of a test; a test and its case may both be marked slow."""
+    return list(dict.fromkeys(mark.name for mark in item.iter_markers() if mark.name in MARKS))
 
 
 def rooms_of(item: pytest.Item) -> tuple[str, ...]:

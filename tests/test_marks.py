@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import EVERYWHERE, MARKS, ROOT, mark_of, marks_of, touched
 
+ROOMS = ("tests/conftest.py",)
+
 
 def test_each_test_has_one_mark(request: pytest.FixtureRequest) -> None:
     marks = {item.nodeid: marks_of(item) for item in request.session.items}
@@ -25,6 +27,12 @@ def test_each_test_has_one_mark(request: pytest.FixtureRequest) -> None:
 )
 def test_folder_and_fixtures_give_the_mark(path: str, fixtures: set[str], mark: str) -> None:
     assert mark_of(path.split("/"), fixtures) == mark
+
+
+@pytest.mark.first_cases(1)
+@pytest.mark.parametrize("case", ["first", "second"])
+def test_the_cases_behind_the_first_ones_are_slow(request: pytest.FixtureRequest, case: str) -> None:
+    assert marks_of(request.node) == ["fast" if case == "first" else "slow"]
 
 
 def test_slow_tests_run_when_their_paths_are_touched() -> None:

@@ -123,10 +123,7 @@ def test_a_signal_at_each_line_of_the_main_thread_is_obeyed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, signal.SIGHUP))],
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_script_ends_though_nobody_reads_what_it_prints(number: signal.Signals, tmp_path: Path) -> None:
     """The statement is blocked while it holds the terminal, which the last warning needs."""
     (tmp_path / "a.sql").write_text("HELP;\n" * 500)
