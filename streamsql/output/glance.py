@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from streamsql.config.preferences import PREFIX
 from streamsql.errors import Note, cells
 from streamsql.output.cells import text
 from streamsql.output.colors import BOLD, paint
@@ -38,7 +37,9 @@ BESIDE = 30
 
 @dataclass(frozen=True)
 class Glance:
-    """Lines that fit the window; left_out: the columns without room; notes: on all that is left out."""
+    """Lines that fit the window; left_out: the columns without room; notes: texts of columns that are told
+    below the table.
+    """
 
     lines: list[str]
     left_out: tuple[str, ...] = ()
@@ -50,27 +51,20 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
     if is_properties(rows):
         return Glance(list(_properties(rows, width, style)))
     style = replace(style, compact=True)
-    rows, equal = _without_repeats(readable(rows))
-    said = tuple(
-        Note("NOT_ALL_SHOWN", f"{column} equals {other} and is not shown") for column, other in equal
-    )
+    rows = _without_repeats(readable(rows))
     drawn = draw(rows, style)
     if drawn.width <= width:
-        return Glance(drawn.lines, (), said)
+        return Glance(drawn.lines)
     whole = _as_texts(rows, style)
     rows, left_out = _that_fit(whole, width)
     if left_out and (whole.in_full or set(left_out) & set(whole.matters[: whole.needed])):
-        return Glance(list(_cards(whole, width, style)), (), said)
+        return Glance(list(_cards(whole, width, style)))
     lines = draw(_wrapped(rows, width), replace(style, width=width)).lines
+    said = tuple[Note, ...]()
     for name in (name for name in left_out if name in BELOW):
         at = whole.columns.index(name)
         said += tuple(Note("NOT_ALL_SHOWN", f"{row[0]}: {row[at]}") for row in whole.rows if row[at])
     left_out = tuple(name for name in left_out if name not in BELOW)
-    if left_out:
-        listed = ", ".join(left_out)
-        them = "them" if len(left_out) > 1 else "it"
-        text = f"no room for {listed}: SET {PREFIX}expanded = auto; shows {them}"
-        said += (Note("NOT_ALL_SHOWN", text),)
     return Glance(lines, left_out, said)
 
 
@@ -181,16 +175,15 @@ def _of_columns(rows: Rows, which: list[int]) -> Rows:
     )
 
 
-def _without_repeats(rows: Rows) -> tuple[Rows, list[tuple[str, str]]]:
-    """(rows without the columns that equal another, these pairs)."""
+def _without_repeats(rows: Rows) -> Rows:
+    """Rows without the columns that equal another."""
     at = {name: i for i, name in enumerate(rows.columns)}
-    equal = [
-        (column, other)
+    gone = {
+        at[column]
         for column, other in rows.same
         if column in at and other in at and all(row[at[column]] == row[at[other]] for row in rows.rows)
-    ]
-    gone = {at[column] for column, _ in equal}
-    return _of_columns(rows, [i for i in at.values() if i not in gone]), equal
+    }
+    return _of_columns(rows, [i for i in at.values() if i not in gone])
 
 
 def _as_texts(rows: Rows, style: Style) -> Rows:

@@ -131,9 +131,9 @@ class Printer(Messages):
         if isinstance(result, Rows) and result.nothing and not result.rows and self._tabular():
             self.say(result.nothing)
         elif isinstance(result, Rows):
-            shown, more = self._rows(result, paging=not background)
+            shown, hidden, more = self._rows(result, paging=not background)
             if not (isinstance(result, Why) or (is_properties(result) and self._tabular())):
-                self.say(self.footer(result, shown))
+                self.say(self.footer(result, shown, hidden))
             notes = more + notes
             if isinstance(result, (Preview, Why)) and result.proposal:
                 self._notes(notes)
@@ -272,43 +272,45 @@ class Printer(Messages):
         wide = bool(rows.rows) and format == "table" and 0 < room < draw(rows, self.style()).width
         return "vertical" if wide else format
 
-    def footer(self, rows: Rows, shown: int) -> str:
+    def footer(self, rows: Rows, shown: int, hidden: int = 0) -> str:
+        """shown: the number of rows that were written; hidden: that of columns without room."""
         count = len(rows.rows)
         seconds = rows.seconds if self.preferences["timing"] == "on" else None
         took = f", {seconds:.2f} s" if seconds is not None else ""
         part = f"{shown:,} of " if shown < count else ""
-        return f"({part}{counted(count, 'row')}{took})"
+        less = f", no room for {counted(hidden, 'column')}" if hidden else ""
+        return f"({part}{counted(count, 'row')}{less}{took})"
 
     # ---- rows -----------------------------------------------------------------------------
 
-    def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
-        """Write rows. Returns the number of rows written, and notes."""
+    def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, int, list[Note]]:
+        """Write rows. Returns the number of rows written, that of columns without room, and notes."""
         if rows.glance and self.format() == "table" and (self.width() or (rows.rows and self.room())):
             return self._glance(rows, paging=paging)
         if rows.glance and self.width() and self.format() == "vertical":
             rows = readable(rows)
         if not self.width():
             self.write(self.formatted(self.format_that_fits(rows), rows, self.style()))
-            return len(rows.rows), []
+            return len(rows.rows), 0, []
         if paging and self.pager():
             lines, notes = self._whole(rows)
             if self._page(lines):
-                return len(rows.rows), notes
+                return len(rows.rows), 0, notes
         lines, shown, notes = self.fitted(rows)
         self.write(lines)
-        return shown, notes
+        return shown, 0, notes
 
-    def _glance(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
-        """Write a table about the console, fitted to the window; one that is higher is paged."""
+    def _glance(self, rows: Rows, *, paging: bool) -> tuple[int, int, list[Note]]:
+        """Write a table about the console, fitted to the window; one that is higher is paged. See _rows."""
         style = self.style(glance=True)
         shown = at_a_glance(rows, self.room(), style)
-        lines, notes = shown.lines, list(shown.notes)
+        lines, hidden, notes = shown.lines, len(shown.left_out), list(shown.notes)
         if shown.left_out and (self.preferences["expanded"] == "auto" or not self.width()):
-            lines, notes = list(self.formatted("vertical", rows, style)), []
+            lines, hidden, notes = list(self.formatted("vertical", rows, style)), 0, []
         tall = bool(self.width()) and len(lines) > self.height() - FOOTER
         if not (paging and tall and self.pager() and self._page(lines)):
             self.write(lines)
-        return len(rows.rows), notes
+        return len(rows.rows), hidden, notes
 
     def _whole(self, rows: Rows) -> tuple[list[str], list[Note]]:
         """(lines, notes) of all rows and columns, for a pager."""
