@@ -94,6 +94,37 @@ def test_advice_has_the_fix_typed_out(statement: str, code: str, words: str) -> 
     assert words in str(notes[0])
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "id > 3",
+        "CASE WHEN id > 3 THEN 'big' ELSE 'small' END",
+        "if(id > 3, 'a', 'b')",
+        "hour(ts)",
+        "flag",
+        "id IS NULL",
+    ],
+)
+def test_few_groups_are_not_called_a_state_without_bound(key: str) -> None:
+    other = "CREATE STREAM d (id INT, ts TIMESTAMP, flag BOOLEAN) USING values;"
+    marked = other.replace("values;", "values WITH WATERMARK ts DELAY '5 minutes';")
+    for stream in (other, marked):
+        for group in (
+            f"{key} AS k, count(*) AS n FROM d GROUP BY k",
+            f"{key}, count(*) AS n FROM d GROUP BY 1",
+        ):
+            assert advice(f"{stream} CREATE LIVE TABLE t AS SELECT {group}") == []
+    # A column may have any number of values: the advice is a condition.
+    [note] = advice(
+        f"{other} CREATE LIVE TABLE t AS SELECT id, {key} AS k, count(*) AS n FROM d GROUP BY id, {key}"
+    )
+    assert "If new values of the keys never stop coming, WITH WATERMARK ts" in note.text
+
+
+def test_one_group_for_all_rows_needs_no_watermark() -> None:
+    assert advice("CREATE LIVE TABLE t AS SELECT count(*) AS n FROM a") == []
+
+
 def test_a_join_of_window_tables_or_sessions_is_not_told_to_compare_columns_that_they_lack() -> None:
     """What is proposed bounds the state; nothing is proposed for sessions."""
     table = "(SELECT id, window_end, count(*) AS n FROM TUMBLE(TABLE {0}, DESCRIPTOR({1}), INTERVAL 1 HOUR) GROUP BY id, window_start, window_end)"

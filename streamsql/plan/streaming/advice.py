@@ -9,6 +9,7 @@ from streamsql.errors import Note, StreamsqlError
 from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.durations import durations_in, seconds
 from streamsql.language.expression import Expression
+from streamsql.language.few_values import has_few_values
 from streamsql.language.query import Block, Body, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import Shape
@@ -33,7 +34,7 @@ def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tup
         *_unbounded_join(text, shape, read),
         *_unbounded_groups(text, shape, mode, windows, read),
         *_long_range(text, shape, read),
-        *_unused_watermark(shape, read),
+        *_unused_watermark(text, shape, read),
         *_texts_as_times(windows, read),
     ]
     return tuple(notes[:MOST])
@@ -160,24 +161,50 @@ def _unbounded_groups(
 ) -> Iterator[Note]:
     """Groups of a stream that has a time and no watermark: none is ever closed."""
     stream = next((s for s in streams if s.connector and _time_of(s)), None)
-    groups = any(op.kind == "aggregate" for op in shape.ops) and _has_keys(text)
+    groups = any(op.kind == "aggregate" for op in shape.ops) and _may_have_many_groups(text, streams)
     if stream is None or not groups or mode == "complete" or any(s.watermark for s in streams):
         return
-    keys = "" if windows else f", and GROUP BY window({quote_name(_time_of(stream))}, '1 hour'), …"
-    yield Note(
-        "UNBOUNDED_STATE",
-        "each group is kept in state, and none is ever closed: the state is unbounded. "
-        f"{_watermark_on(stream)}{keys} would bound it",
+    watermark = _watermark_on(stream)
+    if windows:
+        told = "each window is kept in state, and none is ever closed: the state is unbounded. "
+        yield Note("UNBOUNDED_STATE", f"{told}{watermark} would bound it")
+    else:
+        yield Note("UNBOUNDED_STATE", _one_for_each_group(stream, f"{watermark}, and "))
+
+
+def _one_for_each_group(stream: Stream, first: str = "") -> str:
+    """What groups by keys without event time cost, and what bounds it. first: what is needed besides."""
+    bound = f"{first}GROUP BY window({quote_name(_time_of(stream))}, '1 hour'), … would bound it"
+    return (
+        "the state keeps one row for each group, and no group is ever closed. If new values of the keys "
+        f"never stop coming, {bound}"
     )
 
 
-def _has_keys(text: str) -> bool:
-    """Whether a query groups by something: one group for all rows is no unbounded state."""
+def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
+    """Whether a query groups by a key of which nobody knows how many values it has. One group for all rows,
+    and groups by conditions, are few.
+    """
     try:
         body = read_query(text).body
     except StreamsqlError:
         return False
-    return any(block.group_by and block.group_by.keys for block in _blocks(body)) if body else False
+    types = {c.name.casefold(): c.type.upper() for stream in streams for c in stream.columns}
+
+    def is_few(key: Expression, block: Block) -> bool:
+        items = {name.casefold(): item for item in block.items for name in item.aliases}
+        number = key.ordinal
+        item = items.get(key.column_name) if key.column_name not in types else None
+        if number is not None and 0 < number <= len(block.items):
+            item = block.items[number - 1]
+        return has_few_values(item.expression if item else key, lambda column: types.get(column, ""))
+
+    return any(
+        not is_few(expression, block)
+        for block in (_blocks(body) if body else ())
+        for key in (block.group_by.keys if block.group_by else ())
+        for expression in key.expressions
+    )
 
 
 def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
@@ -211,20 +238,16 @@ def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note
         )
 
 
-def _unused_watermark(shape: Shape, streams: list[Stream]) -> Iterator[Note]:
+def _unused_watermark(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     """Groups that a watermark could close, and does not, as event time is not among their keys."""
     groups = [op for op in shape.ops if op.kind == "aggregate"]
     marked = [s for s in streams if s.watermark]
     if not groups or not marked or any(op.watermarked for op in groups) or len(shape.ops) > 2:
         return
-    stream = marked[0]
-    assert stream.watermark
-    column = quote_name(stream.watermark.column.value)
-    yield Note(
-        "WATERMARK_UNUSED",
-        f"the watermark of {stream.name} closes no group, as {column} is not among the keys: the state of "
-        f"the groups is kept without bound; GROUP BY window({column}, '1 hour'), … would bound it",
-    )
+    if _may_have_many_groups(text, streams):
+        column = quote_name(_time_of(marked[0]))
+        told = f"the watermark of {marked[0].name} closes no group, as {column} is not among the keys"
+        yield Note("WATERMARK_UNUSED", f"{told}: {_one_for_each_group(marked[0])}")
 
 
 def _texts_as_times(windows: list[Expression], streams: list[Stream]) -> Iterator[Note]:

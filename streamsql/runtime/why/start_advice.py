@@ -12,7 +12,7 @@ from streamsql.guard import informing
 from streamsql.language.durations import seconds
 from streamsql.language.durations import shown as duration_shown
 from streamsql.language.tokens import quote_name
-from streamsql.plan.lowering.shape import STATEFUL
+from streamsql.plan.lowering.shape import STATEFUL, Op
 from streamsql.plan.streaming.advice import ADVICE, MOST, windows_of
 from streamsql.runtime.engine.moments import interval, length, shown
 from streamsql.runtime.engine.row_values import zone_of
@@ -81,8 +81,8 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
     """A note on a delay that is shorter than the lateness which other queries, or earlier runs of this one,
     have measured, or many times as long.
     """
-    if not any(op.kind in STATEFUL for op in running.plan.shape.ops):
-        return  # it drops no late rows
+    if not any(_drops_late_rows(op) for op in running.plan.shape.ops):
+        return
     for stream in running.plan.reads.streams:
         if stream.watermark is None or not stream.connector:
             continue
@@ -106,6 +106,15 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
                 f"windows wait that long, and WITH WATERMARK {column} DELAY OF {wanted} keeps twice that"
             )
             yield Note("DELAY_TOO_LONG", text)
+
+
+def _drops_late_rows(op: Op) -> bool:
+    """Whether an operation may drop a row as late: a filter, groups without event time and a join with a
+    table do not.
+    """
+    if op.kind in ("aggregate", "distinct"):
+        return op.watermarked
+    return op.kind in STATEFUL and (op.kind != "join" or all(op.sides))
 
 
 def _apart(parts: SessionParts, running: Running) -> Iterator[Note]:
