@@ -205,6 +205,9 @@ class Snapshot:
     batches: Sequence[int] = ()
 
 
+COMBINING = ("sum", "min", "max", "avg", "count")
+"""The functions that make one value of those with equal x on a line of a chart, as Spark names them."""
+
 Take = Callable[[int, int | None, tuple[str, bool] | None], Snapshot]
 
 
@@ -219,8 +222,9 @@ class Live(Result):
     status(): its query; fault(): why it failed. close(), then said(): to be called when the reader
     is done; what the latter returns is to be told him. keep(): makes a transient query one that
     stays, and tells so; None where it stays anyway. mode: table, changes or chart; chart: columns
-    x, y and perhaps the one that tells the lines apart. every: seconds between two frames, None for
-    the default. enough: the number of rows that ends it, 0 for none. why(): what to show instead of
+    x, y and perhaps those that tell the lines apart; combine: sum, min, max, avg, count or count(*) where the
+    statement says what becomes of several values with equal x on a line. every: seconds between two frames,
+    None for the default. enough: the number of rows that ends it, 0 for none. why(): what to show instead of
     an empty table, as lines; () while that is not known; proposal(): what resolves that, as statements.
     """
 
@@ -235,6 +239,7 @@ class Live(Result):
     keep: Callable[[], str] | None = None
     mode: str = "table"
     chart: tuple[str, ...] = ()
+    combine: str = ""
     every: float | None = None
     enough: int = 0
     why: Callable[[], tuple[str, ...]] = tuple

@@ -141,7 +141,7 @@ def test_a_chart_over_texts_has_bars_the_largest_on_top() -> None:
     ]
     lines = chart([(f"word {i}", i * 0.5, None) for i in range(9)], 40, 6, "n over word", ("word", "n"))
     assert len(lines) == 6
-    assert lines[1].strip() == "(6 smaller, not drawn)"
+    assert lines[1].strip() == "the 3 largest of 9 bars are drawn"
     assert lines[2].endswith("█ 4.0")
 
 
@@ -149,10 +149,21 @@ def test_several_values_of_one_x_are_added_up() -> None:
     rows = [("a", 1, None), ("b", 2, None), ("a", Decimal("2.5"), None), ("b", 3, None)]
     lines = chart(rows, 40, 6, axes=("k", "n"))
     assert [line.split()[-1] for line in lines[:2]] == ["5", "3.5"]
-    assert lines[-1].strip() == "x: sum of n   y: k"
+    assert lines[-1].strip() == "x: sum(n)   y: k"
     hours = [(hour, 10, kind) for hour in range(3) for kind in ("x", "x", "y")]
-    assert "sum of n" in chart(hours, 60, 12, axes=("h", "n"))[-1]
+    assert "y: sum(n)" in chart(hours, 60, 12, axes=("h", "n"))[-1]
     assert "sum" not in "".join(chart(hours[::3] + hours[2::3], 60, 12, axes=("h", "n")))
+
+
+@pytest.mark.parametrize(
+    ("combine", "values"),
+    [("", ["9", "7"]), ("sum", ["9", "7"]), ("min", ["3", "1"]), ("max", ["6", "4"]), ("avg", ["4.500000", "2.333333"]),
+     ("count", ["3", "2"]), ("count(*)", ["4", "2"])],
+)  # fmt: skip
+def test_what_becomes_of_several_values_of_one_x(combine: str, values: list[str]) -> None:
+    rows = [("a", 3, None), ("a", 6, None), ("b", 1, None), ("b", 4, None), ("b", 2, None), ("b", None, None)]
+    lines = chart(rows, 60, 6, axes=("k", "n"), combine=combine)
+    assert [line.split()[-1] for line in lines[:2]] == values
 
 
 def test_an_endless_number_is_not_drawn() -> None:
@@ -182,9 +193,9 @@ def test_few_points_far_away_do_not_squeeze_the_others() -> None:
 
 def test_a_chart_draws_as_many_lines_as_can_be_told_apart_the_largest() -> None:
     rows = [(i, k, f"key {k:02}") for i in range(5) for k in range(12)]
-    legend = chart(rows, 110, 14, "n over i")[1]
+    note, legend = chart(rows, 110, 14, "n over i")[1:3]
     assert "key 11" in legend and "key 04" in legend and "key 03" not in legend
-    assert "(4 smaller, not drawn)" in legend
+    assert note.strip() == "the 8 largest of 12 lines are drawn"
 
 
 def test_a_chart_of_several_rows_for_a_value_names_the_column_that_tells_them_apart() -> None:
@@ -380,6 +391,19 @@ def test_a_watched_query_that_fails_ends_the_script(spark: Any, tmp_path: Path) 
         ("WATCH words;", "words is a stream, not a live table", "SELECT * FROM words;"),
         ("WATCH counts AS CHART (word, totl);", "counts has no column totl", "did you mean total?"),
         ("WATCH counts AS CHART (word);", "expected ','", ""),
+        (
+            "WATCH counts AS CHART (word, median(total));",
+            "a chart has no function median",
+            "it has sum, min, max, avg, count",
+        ),
+        ("WATCH counts AS CHART (word, summ(total));", "a chart has no function summ", "it has sum"),
+        ("WATCH counts AS CHART (word, sum(*));", "a chart has no sum(*)", "and count(*)"),
+        ("WATCH SELECT 1 AS x;", "this one reads neither", "\\watch 2 repeats the last statement"),
+        (
+            "WATCH SELECT * FROM counts PIVOT (sum(total) FOR word);",
+            "PIVOT without IN is not supported",
+            "IN ('a', 'b', …)",
+        ),
         ("WATCH pairs AS CHART;", "pairs has no column of numbers to draw", "WATCH pairs;"),
     ],
 )

@@ -168,9 +168,14 @@ def test_watch_follows_the_other_console(two: Two, eventually: Callable[..., Non
 
     assert shown() == [("cat", 1), ("dog", 1)]
     assert live.status().status == "running"
+    (counted,) = run(two.reader, "WATCH SELECT count(*) AS n FROM counts;")
+    assert isinstance(counted, Live)
+    eventually(lambda: list(counted.take(10, 0, None).rows) == [(2,)])
     run(two.owner, "INSERT INTO words VALUES ('owl'); AWAIT QUERY counts IDLE;")
     eventually(lambda: shown() == [("cat", 1), ("dog", 1), ("owl", 1)])
+    eventually(lambda: list(counted.take(10, 0, None).rows) == [(3,)])
     live.close()
+    counted.close()
 
 
 @pytest.mark.slow

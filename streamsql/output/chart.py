@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -32,47 +32,69 @@ Point = tuple[Any, Any, Any]
 
 
 def chart(
-    rows: Sequence[Point], width: int, height: int, title: str = "", axes: tuple[str, str] | None = None
+    rows: Sequence[Point],
+    width: int,
+    height: int,
+    title: str = "",
+    axes: tuple[str, str] | None = None,
+    combine: str = "",
 ) -> list[str]:
     """A plot of (x, y, name of the line or None) as lines of text, width cells wide, height lines high: the
     title, a legend and what is not drawn, then the axes and what they show. axes: the columns of x and y.
 
     x: a number, date, time, or a window (placed at its start); other types are drawn as bars. Rows without
-    x or y are omitted; several values of y for one x and one line are added up.
+    x or y are omitted. combine: what becomes of several values of y for one x and one line: see
+    results.COMBINING; "" to add them up.
     """
+    if combine.startswith("count"):
+        rows = [(x, None if y is None and combine == "count" else 1, name) for x, y, name in rows]
     points = [(place(x), y, name) for x, y, name in rows if x is not None and is_number(y)]
     if not points:
         return [title, "(no rows to draw yet)"][not title :]
-    sums = _added_up(points)
-    if axes and len(sums) < len(points):
-        axes = (axes[0], f"sum of {axes[1]}")
-    points = sums
+    single = _combined(points, combine)
+    if axes and not combine and len(single) < len(points):
+        axes = (axes[0], f"sum({axes[1]})")
+    points = single
     height -= bool(axes)
     if not all(isinstance(x, (int, float, dt.datetime, dt.date)) for x, _, _ in points):
-        bars, smaller = _bars(points, width, height - bool(title) - 1)
-        heads = [_centred(head, width) for head in (title, _not_drawn(smaller)) if head]
+        bars = _bars(points, width, height - bool(title) - 1)
+        note = _not_drawn(len(bars), len(points), "bars")
+        heads = [_centred(head, width) for head in (title, note) if head]
         return [*heads, *bars, *([_centred(f"x: {axes[1]}   y: {axes[0]}", width)] if axes else [])]
     drawn_points, apart = _together(points)
-    names, others = _largest(drawn_points)
+    names, number = _largest(drawn_points)
     shown = [p for p in drawn_points if p[2] in names]
-    room = height - bool(title) - bool(apart) - 2
+    note = _not_drawn(len(names), number, "lines")
+    room = height - bool(title) - bool(note) - bool(apart) - 2
     if _dense(shown, names, width) and room // len(names) >= PANEL:
-        heads = [title, _not_drawn(others), apart]
-        drawn = _panels(shown, names, width, height - sum(map(bool, heads)))
+        heads, draw = [title, note, apart], _panels
     else:
-        heads = [title, _legend(names, others, width), apart]
-        drawn = _lines(shown, names, width, height - sum(map(bool, heads)))
+        heads, draw = [title, note, _legend(names, width), apart], _lines
+    drawn = draw(shown, names, width, height - sum(map(bool, heads)))
     below = f"x: {axes[0]}{_days(drawn_points)}   y: {axes[1]}" if axes else ""
     return _lines_of(heads, drawn, width) + ([_centred(below, width)] if below else [])
 
 
-def _added_up(points: list[Point]) -> list[Point]:
-    """One point for each x of each line: the sum of its values."""
-    sums: dict[tuple[Any, Any], Any] = {}
+def _combined(points: list[Point], combine: str) -> list[Point]:
+    """One point for each x of each line."""
+    values: dict[tuple[Any, Any], list[Any]] = {}
     for x, y, name in points:
-        before = sums.get((x, name), 0)
-        sums[x, name] = before + y if isinstance(before, (type(y), int)) else float(before) + float(y)
-    return [(x, y, name) for (x, name), y in sums.items()]
+        values.setdefault((x, name), []).append(y)
+    one = _COMBINE.get(combine, _sum)
+    return [(x, one(ys), name) for (x, name), ys in values.items()]
+
+
+def _sum(values: list[Any]) -> Any:
+    alike = len({type(value) for value in values}) == 1
+    return sum(values[1:], values[0]) if alike else math.fsum(values)
+
+
+def _mean(values: list[Any]) -> Any:
+    return _sum(values) / len(values)
+
+
+_COMBINE: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "avg": _mean}
+"""The functions that make one value of several, where they are not added up."""
 
 
 def _lines_of(heads: list[str], drawn: str, width: int) -> list[str]:
@@ -115,27 +137,26 @@ def _together(points: list[Point]) -> tuple[list[Point], str]:
 
 
 def _largest(points: list[Point]) -> tuple[list[Any], int]:
-    """(the names of the lines that are drawn, sorted; the number of those that are not): the largest."""
+    """(the names of the lines that are drawn, the largest, sorted; the number of all lines)."""
     sums: dict[Any, float] = {}
     for _, y, name in points:
         sums[name] = sums.get(name, 0.0) + abs(float(y))
     largest = sorted(sums, key=lambda name: -sums[name])[:SIDE_BY_SIDE]
-    return sorted(largest, key=text), len(sums) - len(largest)
+    return sorted(largest, key=text), len(sums)
 
 
-def _not_drawn(smaller: int) -> str:
-    return f"({smaller} smaller, not drawn)" if smaller else ""
+def _not_drawn(drawn: int, number: int, what: str) -> str:
+    """That only the largest lines or bars are drawn; "" where all are."""
+    return f"the {drawn} largest of {number} {what} are drawn" if drawn < number else ""
 
 
-def _legend(names: list[Any], others: int, width: int) -> str:
+def _legend(names: list[Any], width: int) -> str:
     if names == [None]:
         return ""
     listed = [f"{marker} {short(name)}" for marker, name in zip(MARKERS, names, strict=False)]
-    more = [_not_drawn(others)] if others else []
-    if cells("   ".join(listed + more)) > width:
-        room = max(6, (width - sum(cells(one) + 3 for one in more)) // len(listed) - 3)
-        listed = [cut(one, room) for one in listed]
-    return "   ".join(listed + more)
+    if cells("   ".join(listed)) > width:
+        listed = [cut(one, max(6, width // len(listed) - 3)) for one in listed]
+    return "   ".join(listed)
 
 
 def place(x: Any) -> Any:
@@ -272,9 +293,9 @@ def _time_label(seconds: float, span: float, step: float) -> str:
     return at.strftime("%m-%d %H:%M" if span > _DAY else "%H:%M" if step >= _MINUTE else "%H:%M:%S")
 
 
-def _bars(points: list[Point], width: int, height: int) -> tuple[list[str], int]:
-    """(a bar of each of the largest values, the largest on top, with the value behind it; the number of those
-    that have no room). Bars of negative values end where those of positive ones begin.
+def _bars(points: list[Point], width: int, height: int) -> list[str]:
+    """A bar of each of the largest values, the largest on top, with the value behind it. Bars of negative
+    values end where those of positive ones begin.
     """
     largest = sorted(points, key=lambda p: float(p[1]), reverse=True)[: max(1, height)]
     names = [visible(short(x) if n is None else f"{short(x)} {short(n)}") for x, _, n in largest]
@@ -291,7 +312,7 @@ def _bars(points: list[Point], width: int, height: int) -> tuple[list[str], int]
         length = min(zero, round(-number * scale))
         bar = " " * zero + "█" * whole + _EIGHTHS[part] if number >= 0 else f"{'█' * length:>{zero}}"
         lines.append(f"{name}{' ' * (label - cells(name))} │{bar} {value}")
-    return lines, len(points) - len(largest)
+    return lines
 
 
 _EIGHTHS = ("", *"▏▎▍▌▋▊▉")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
 from streamsql.output.cells import cut, short
-from streamsql.output.chart import POINTS, chart, place
+from streamsql.output.chart import chart, place
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
 from streamsql.output.line_breaks import wrap
@@ -15,6 +15,8 @@ from streamsql.results import Live, Rows, Snapshot, counted
 
 AROUND = 4
 """The lines of a table beside its rows: three rulers and the header."""
+CHARTED = 100_000
+"""The newest rows that a chart is drawn of; with more the footer says so."""
 BESIDE_ERROR = 40
 """The cells of a footer that the number of rows and the keys take beside an error."""
 
@@ -74,7 +76,7 @@ def frame(
         helping = [*wrap(visible(error), view.width), *helping]
     footer_lines = 1 + len(helping)
     if view.mode == "chart" and live.chart:
-        snapshot = live.take(POINTS * 4, None, None)
+        snapshot = live.take(CHARTED, None, None)
         room = len(snapshot.rows)
     else:
         room = max(1, view.height - footer_lines - AROUND)
@@ -142,17 +144,21 @@ def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list
     """The plot of WATCH … AS CHART, of the rows of a snapshot."""
     x, y, *names = (snapshot.columns.index(c) for c in live.chart)
     rows = [(row[x], row[y], _name([row[n] for n in names])) for row in snapshot.rows]
-    title, axes = f"{live.chart[1]} over {live.chart[0]}", (live.chart[0], live.chart[1])
+    combine, value = live.combine, live.chart[1]
+    if combine:
+        value = combine if combine.endswith("(*)") else f"{combine}({value})"
+    title, axes = f"{value} over {live.chart[0]}", (live.chart[0], value)
     if names:
         bars = any(isinstance(place(row[0]), str) for row in rows)
         each = ", ".join([live.chart[0], *live.chart[2:]] if bars else live.chart[2:])
-        return chart(rows, width, height, f"{title}, a {'bar' if bars else 'line'} for each {each}", axes)
-    missing = _missing(live, snapshot)
-    if len({str(row[0]) for row in rows}) < len(rows) and missing:
+        title = f"{title}, a {'bar' if bars else 'line'} for each {each}"
+        return chart(rows, width, height, title, axes, combine)
+    missing = "" if combine else _missing(live, snapshot)
+    if missing and len({str(row[0]) for row in rows}) < len(rows):
         said = f"{live.chart[0]} has several rows for a value: AS CHART ({', '.join(live.chart)}, {missing})"
         wrapped = _wrapped((f"{said} draws a line for each {missing}",), width, 3)
         return [*wrapped, *chart(rows, width, height - len(wrapped), title, axes)]
-    return chart(rows, width, height, title, axes)
+    return chart(rows, width, height, title, axes, combine)
 
 
 def _name(values: list[object]) -> object:

@@ -25,6 +25,7 @@ from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
 from streamsql.language.statements.test import Advance, Given
 from streamsql.language.statements.verify import Verify
+from streamsql.language.statements.watch import Watch
 from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.connect_limits import check_plan, check_statement
@@ -50,7 +51,7 @@ from streamsql.plan.statements.existing import (
 from streamsql.plan.statements.given import given
 from streamsql.plan.statements.inserts import insert, insert_set
 from streamsql.plan.statements.previews import preview, show_topics
-from streamsql.plan.statements.queries import create_live_table, select
+from streamsql.plan.statements.queries import create_live_table, select, watched_query
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.spark_targets import check_target, description
 from streamsql.plan.statements.verifications import verify
@@ -131,6 +132,10 @@ def _spark(statement: Statement, context: Context) -> Plan:
     )
 
 
+def _watch(statement: Watch, context: Context) -> Plan:
+    return watched_query(statement.query, context) if statement.query else named(statement, context)
+
+
 def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:
     """The plan for a function written in Python, else for one of Spark."""
     function = context.catalog.functions.get(statement.name.value.casefold())
@@ -190,6 +195,7 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     DescribeCheckpoint: checkpoint_of,
     Set: setting,
     Why: why,
+    Watch: _watch,
     AdvanceStream: advance_stream,
     Advance: advance_stream,
     Given: given,

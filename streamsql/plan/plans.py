@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from streamsql.calls import Assign, Call, Node, Program, Var
 from streamsql.catalog import Catalog
@@ -256,7 +256,7 @@ class Run(Plan):
         real_time = self.query.trigger is not None and self.query.trigger.kind == "real_time"
         return real_time or any(tracks_asynchronously(t.sink) for t in self.targets)
 
-    def named(self, name: str, checkpoint: str, **changes: Any) -> Run:
+    def named(self, name: str, checkpoint: str, **changes: Any) -> Self:
         """This query, which has one sink, with another name; changes: fields of its sink."""
         target = replace(self.targets[0], sink=replace(self.sink, name=name, **changes))
         query = replace(self.query, name=name, sinks=(name,))

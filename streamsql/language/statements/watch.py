@@ -1,4 +1,4 @@
-"""WATCH: shows a live table and refreshes it."""
+"""WATCH: shows a live table, or a SELECT over live tables, and refreshes it."""
 
 from __future__ import annotations
 
@@ -8,38 +8,61 @@ from typing import ClassVar
 from streamsql.errors import Source
 from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, name_of
+from streamsql.language.statements.base import Fragment, Name, Statement, fragment_of, name_of
+
+
+@dataclass(frozen=True)
+class Chart:
+    """x, y: the columns of the axes, None to choose them; series: the column whose values have a line each.
+
+    how: the function that makes one value of those with equal x on a line, None for the default. y is None
+    for count(*), too.
+    """
+
+    x: Name | None = None
+    y: Name | None = None
+    series: Name | None = None
+    how: Name | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watch(Statement):
-    """every: seconds between refreshes, None for the default. changes: show changes instead of rows; charted:
-    a chart of them.
-
-    chart: the columns x and y and, optionally, the column that separates the lines; () to choose them.
+    """name: the live table, None for a query; every: seconds between refreshes, None for the default.
+    changes: show changes instead of rows; chart: a chart of them.
     """
 
     topic: ClassVar[str] = "live tables"
     refers: ClassVar[str] = "live_table"
 
-    name: Name
+    name: Name | None = None
+    query: Fragment | None = None
     every: float | None = None
     changes: bool = False
-    charted: bool = False
-    chart: tuple[Name, ...] = ()
+    chart: Chart | None = None
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Watch:
-        return _watch(node, source)
+        form, query = node.get("WatchForm"), node.get("Query")
+        every = form.get("Duration") if form else None
+        mode = form.get("WatchMode") if form else None
+        chart = mode.get("Chart") if mode else None
+        return cls(
+            name=name_of(node.get("LiveTableName")) if query is None else None,
+            query=fragment_of(source, query) if query else None,
+            every=seconds(duration_of(every)) if every else None,
+            changes=mode is not None and mode.has("CHANGES"),
+            chart=_chart(chart) if chart else None,
+        )
 
 
-def _watch(node: Node, source: Source) -> Watch:
-    every, chart = node.get("Duration"), node.get("Chart")
-    columns = tuple(name_of(c) for c in chart.all("ColumnName")) if chart else ()
-    return Watch(
-        name=name_of(node.get("LiveTableName")),
-        every=seconds(duration_of(every)) if every else None,
-        changes=node.has("CHANGES"),
-        charted=chart is not None,
-        chart=columns,
+def _chart(node: Node) -> Chart:
+    columns, value = [name_of(c) for c in node.all("ColumnName")], node.get("ChartValue")
+    if value is None:
+        return Chart()
+    how, y = value.get("Word"), value.get("ColumnName")
+    return Chart(
+        columns[0],
+        name_of(y) if y else None,
+        columns[1] if len(columns) > 1 else None,
+        name_of(how) if how else None,
     )

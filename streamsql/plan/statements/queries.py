@@ -32,7 +32,7 @@ from streamsql.plan.statements.query_parts import (
     with_kept_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
-from streamsql.plan.statements.refreshes import create_refreshed, refresh_again
+from streamsql.plan.statements.refreshes import create_refreshed, refresh_again, refresh_plan
 from streamsql.plan.statements.staged import (
     select_in_stages,
     select_with_stages,
@@ -69,6 +69,33 @@ def _select(statement: Select, context: Context) -> Plan:
     if reads.live and not lowered.as_text:
         reads = replace(reads, part=live_part(read_query(statement.query.text), reads.live))
     return Collect(program, reads, lowered.as_text, notes=tuple(sources.notes))
+
+
+def watched_query(query: Fragment, context: Context) -> Plan:
+    """WATCH of a query over live tables: a transient live table over these. Over a stream: what SELECT does,
+    whose result refreshes, too. Raises RuleFault where it reads neither.
+    """
+    planned = select(Select(query=query, span=query.span), context)
+    if isinstance(planned, Run):
+        return planned
+    sources = context.sources()
+    lowered = lower_fragment(query, sources)
+    if not sources.live:
+        raise RuleFault(
+            "WATCH shows a SELECT over live tables or streams, and this one reads neither",
+            detail="a table of Spark does not tell when its rows change",
+            hint="\\watch 2 repeats the last statement every 2 seconds",
+            span=query.span,
+            code="NO_STREAM",
+        )
+    sink = context.live_table(Sink(WATCHED, "memory"))
+    watched = Query(WATCHED, (WATCHED,), query.text, live_table=True)
+    plan = refresh_plan(watched, sink, query, lowered, sources, context, query.span)
+    return replace(plan, transient=True, define=False)
+
+
+WATCHED = "watch"
+"""The name of a query that is watched, until it runs."""
 
 
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:

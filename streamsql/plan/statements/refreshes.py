@@ -72,6 +72,7 @@ def refresh_plan(
     """span: where the live table is named, for faults. Raises RuleFault when it would read itself."""
     query = replace(query, inputs=tuple(s.name for s in sources.live.values()))
     check_is_no_circle(query, context.catalog, span)
+    _check_columns_stay(body)
     targets = (Target(sink, lowered.shape),)
     check_keys(targets, body.span)
     return Refresh(
@@ -87,6 +88,19 @@ def refresh_plan(
         body_span=body.span,
         notes=tuple(sources.notes),
     )
+
+
+def _check_columns_stay(body: Fragment) -> None:
+    """Raise RuleFault for a PIVOT without IN: a new value would be a new column."""
+    for own in read_query(body.text).own:
+        if own.kind == "PivotTable":
+            raise RuleFault(
+                "PIVOT without IN is not supported in a result that is kept up to date",
+                detail="its columns are the values of now, and a new value would be a new column",
+                hint="name the values: PIVOT (… FOR column IN ('a', 'b', …))",
+                span=body.origin.span(own.span),
+                code="CLAUSE_NOT_SUPPORTED",
+            )
 
 
 def check_is_no_circle(query: Query, catalog: Catalog, span: Span | None) -> None:

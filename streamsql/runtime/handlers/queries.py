@@ -31,7 +31,7 @@ from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
-from streamsql.runtime.handlers.staged_select import follow_stages, select_in_stages
+from streamsql.runtime.handlers.staged_select import follow_select, select_in_stages
 from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.handlers.why import balance, note
 from streamsql.runtime.parts import SessionParts
@@ -113,8 +113,9 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
     returns the rows.
     """
     if isinstance(plan, plans.Refresh):
-        if parts.config.interactive:
-            return follow_stages(plan, parts)
+        form = statement if isinstance(statement, Watch) else None
+        if parts.config.interactive or form:
+            return follow_select(plan, parts, form)
         began = time.monotonic()
         staged: Rows = select_in_stages(plan, parts, collect)
         return replace(staged, seconds=time.monotonic() - began)

@@ -1,9 +1,11 @@
-"""A SELECT over streams that runs in stages: its hidden live tables are there as long as it is shown."""
+"""A SELECT that is computed from live tables as long as it is shown: from those of its stages, or from those
+that a WATCH of it reads.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,10 @@ from typing import Any
 from streamsql.calls import run
 from streamsql.errors import QueryFault
 from streamsql.language.statements.base import Trigger
+from streamsql.language.statements.watch import Watch
 from streamsql.plan import plans
 from streamsql.results import Live
-from streamsql.runtime.handlers.watch import SELECT, live_of
+from streamsql.runtime.handlers.watch import SELECT, live_of, reserved_name, shown_as
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.start_refresh import analysed, launch_refresh
@@ -32,25 +35,30 @@ def select_in_stages(plan: plans.Refresh, parts: SessionParts, use: Callable[[An
         return use(run(plan.program, parts.env(plan.program, plan.reads)))
 
 
-def follow_stages(plan: plans.Refresh, parts: SessionParts) -> Live:
-    """At a prompt: a result that refreshes as long as the reader looks at it."""
-    stages = _started(plan, parts, None)
-    stages.__enter__()
-    try:
-        running = launch_refresh(parts, plan, analysed(parts, plan))
-    except BaseException:
-        stages.__exit__(None, None, None)
-        raise
-    rows = parts.live[plan.query.name.casefold()]
-
-    def leave() -> str:
-        running.handle.stop()
-        parts.queries.forget(running.name)
-        stages.__exit__(None, None, None)
-        parts.live.pop(running.name.casefold(), None)
-        return "its queries were stopped; CREATE LIVE TABLE name AS SELECT … keeps them running"
-
-    return replace(live_of(SELECT, rows, lambda: running, parts), said=leave)
+def follow_select(plan: plans.Refresh, parts: SessionParts, form: Watch | None = None) -> Live:
+    """A result that refreshes as long as the reader looks at it. form: the WATCH that asks for it."""
+    with reserved_name(parts) as name, ExitStack() as stack:
+        plan = plan.named(name, "")
+        stack.enter_context(_started(plan, parts, None))
+        for table in () if plan.stages else plan.reads.live:
+            stack.callback(parts.live.follow(table.name.casefold()))
+        schema = analysed(parts, plan)
+        stack.callback(parts.live.pop, name, None)
+        stack.callback(parts.queries.forget, name)
+        running = launch_refresh(parts, plan, schema)
+        stack.callback(running.handle.stop)
+        live = live_of(SELECT, parts.live[name], lambda: running, parts)
+        live = shown_as(live, form, parts.live[name], SELECT) if form else live
+        stack.callback(live.close)
+        ends = stack.pop_all()
+    stopped = "its queries were stopped; CREATE LIVE TABLE name AS SELECT … keeps them running"
+    return replace(
+        live,
+        close=ends.close,
+        said=lambda: stopped if plan.stages else "",
+        # The reasons for an empty result are those of a query over streams.
+        why=live.why if plan.stages else tuple,
+    )
 
 
 @contextmanager

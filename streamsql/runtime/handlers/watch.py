@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from streamsql.calls import Attr, Call, Lit
 from streamsql.errors import NameFault, QueryFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
-from streamsql.language.statements.watch import Watch
+from streamsql.language.statements.watch import Chart, Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.query_facts import QueryFacts
-from streamsql.results import Live, Snapshot
+from streamsql.results import COMBINING, Live, Snapshot
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.live.result_views import ChangesView, TableView
 from streamsql.runtime.parts import SessionParts
@@ -50,6 +51,7 @@ def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -
     """WATCH name. tables: instead of those of the session. Raises NameFault when it is not a live table, or
     does not have a column of CHART.
     """
+    assert statement.name is not None
     entry, tables = parts.catalog.live_table(statement.name), tables or parts.live
     rows = tables.get(entry.name.casefold())
     if rows is None:
@@ -59,16 +61,10 @@ def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -
             span=statement.name.span,
             code="NO_QUERY",
         )
-    chart = tuple(_column(c, rows, entry.name) for c in statement.chart)
-    if statement.charted and not chart:
-        chart = _two_columns(statement.name, rows)
-    if len(chart) == 2 and not rows.hidden:
-        # A line for each of the other keys: else values of several keys would be joined to one line.
-        chart += tuple(key for key in rows.keys or () if key not in chart)
     feeding = parts.catalog.writers_of(entry.name)[0]
     current = lambda: parts.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
-    live = live_of(entry.name, rows, current, parts)
+    live = shown_as(live_of(entry.name, rows, current, parts), statement, rows, entry.name)
     ends = tables.follow(entry.name.casefold())
 
     def close() -> None:
@@ -85,14 +81,48 @@ def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -
         # "running elsewhere" is shown as running: the status has no room for more.
         word = lambda: parts.workspace.past(feeding.name).status.partition(" ")[0]  # noqa: E731
         live = replace(live, status=lambda: QueryFacts(entry.name, word()))
-    return replace(
-        live,
-        close=close,
-        said=stays,
-        every=statement.every,
-        chart=chart,
-        mode="chart" if chart else "changes" if statement.changes else "table",
-    )
+    return replace(live, close=close, said=stays)
+
+
+def shown_as(live: Live, statement: Watch, rows: LiveRows, title: str) -> Live:
+    """A result in the form that WATCH asks for. Raises NameFault or RuleFault for a chart that it has not."""
+    if statement.chart is None:
+        return replace(live, every=statement.every, mode="changes" if statement.changes else "table")
+    columns, combine = _drawn(statement.chart, rows, title)
+    return replace(live, every=statement.every, mode="chart", chart=columns, combine=combine)
+
+
+def _drawn(chart: Chart, rows: LiveRows, title: str) -> tuple[tuple[str, ...], str]:
+    """(the columns of a chart: x, y and those that tell its lines apart; how values with equal x on a line
+    become one, "" for the default). The y of count(*) is x.
+    """
+    if chart.x is None:
+        columns: tuple[str, ...] = _two_columns(title, rows)
+    else:
+        written = f"{chart.how}({chart.y})"
+        if chart.how and written.casefold() in (f.name.casefold() for f in rows.schema.fields):
+            chart = replace(chart, y=replace(chart.how, value=written), how=None)  # a column of that name
+        named = (chart.x, chart.y or chart.x, *((chart.series,) if chart.series else ()))
+        columns = tuple(_column(name, rows, title) for name in named)
+    if chart.how:
+        return columns, _combining(chart.how, of_rows=chart.y is None)
+    if len(columns) == 2 and not rows.hidden:
+        # A line for each of the other keys: else values of several keys would be joined to one line.
+        columns += tuple(key for key in rows.keys or () if key not in columns)
+    return columns, ""
+
+
+def _combining(how: Name, *, of_rows: bool) -> str:
+    """The function that makes one value of several. of_rows: its argument is `*`. Raises RuleFault."""
+    word = how.value.casefold()
+    if word not in COMBINING or (of_rows and word != "count"):
+        raise RuleFault(
+            f"a chart has no {word}(*)" if of_rows else f"a chart has no function {how}",
+            hint=f"it has {', '.join(COMBINING)} of a column, and count(*)",
+            span=how.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
+    return "count(*)" if of_rows else word
 
 
 def _of_refresh(running: Running, parts: SessionParts, zone: str) -> QueryFacts:
@@ -101,7 +131,7 @@ def _of_refresh(running: Running, parts: SessionParts, zone: str) -> QueryFacts:
     if status.over:
         return status
     status = replace(status, error=remark_line(running.name, parts))
-    feeding = [parts.queries.all.get(key) for key in refreshes.feeding(running.name)]
+    feeding = [parts.queries.all.get(key) for key in refreshes.feeding(*running.plan.query.inputs)]
     ended = all(query is None or query.over for query in feeding)
     over = ended and not parts.config.interactive and refreshes.settled(running.handle)
     return replace(status, status="finished") if over else status
@@ -121,7 +151,7 @@ def _column(name: Name, rows: LiveRows, table: str) -> str:
     return column
 
 
-def _two_columns(name: Name, rows: LiveRows) -> tuple[str, str]:
+def _two_columns(title: str, rows: LiveRows) -> tuple[str, str]:
     """The columns x and y of a chart without named ones: the first time, else key, else column, and the first
     number that is no key. Raises RuleFault.
     """
@@ -142,9 +172,8 @@ def _two_columns(name: Name, rows: LiveRows) -> tuple[str, str]:
     numbers = [f.name for f in fields if isinstance(f.dataType, t.NumericType) and f.name not in {x, *keys}]
     if not numbers:
         raise RuleFault(
-            f"{name} has no column of numbers to draw",
-            hint=f"WATCH {name}; shows its rows",
-            span=name.span,
+            f"{title} has no column of numbers to draw",
+            hint=f"WATCH {title}; shows its rows" if title != SELECT else "leave AS CHART out",
             code="WRONG_TYPE",
         )
     return x, numbers[0]
@@ -152,11 +181,18 @@ def _two_columns(name: Name, rows: LiveRows) -> tuple[str, str]:
 
 def follow(plan: plans.Run, parts: SessionParts) -> Live:
     """A SELECT over a stream at a prompt: its query runs while the result is shown."""
+    with reserved_name(parts) as name:
+        return _follow(plan, parts, name)
+
+
+@contextmanager
+def reserved_name(parts: SessionParts) -> Iterator[str]:
+    """A free name for a query that is only shown: no other one takes it while this one is being started."""
     with parts.cancel.holding(parts.queries.starting):  # another client may look for a name, too
         name = _free_name(parts)
         parts.queries.reserved.add(name)
     try:
-        return _follow(plan, parts, name)
+        yield name
     finally:
         parts.queries.reserved.discard(name)
 
