@@ -355,6 +355,7 @@ def test_every_rule_is_used() -> None:
             *STATEMENTS,
             "QueryBody",
             "StatefulCall",
+            "PivotTable",
             "StateTable",
             "LateTable",
             "WindowTable",

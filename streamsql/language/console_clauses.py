@@ -1,8 +1,8 @@
 """Cuts the console's own clauses out of the tokens of a query, so that sqlglot can read the rest.
 
 These clauses are STREAM before a relation, WATERMARK … DELAY OF after a relation, and WITHIN WATERMARK after
-DISTINCT. A console relation (a window table, the state of a query, a call of a stateful processor) is
-replaced by a name. Each clause is matched by its rule in the grammar.
+DISTINCT. A console relation (a window table, the state of a query, a call of a stateful processor, a PIVOT
+without IN) is replaced by a name. Each clause is matched by its rule in the grammar.
 """
 
 from __future__ import annotations
@@ -63,10 +63,13 @@ class _Cutter:
         # For each open parenthesis: whether it lists relations, and whether the next token starts one.
         self.listing = [False]
         self.due = False
+        self.pivots = any(token.upper == "PIVOT" for token in tokens)
 
     def run(self) -> Cut:
         while self.at < len(self.tokens):
             token = self.tokens[self.at]
+            if self.due and self.pivots and self.replace("PivotTable"):
+                continue
             if token.kind == "word" and (self.relation() if self.due else self.clause()):
                 continue
             self.keep(token)

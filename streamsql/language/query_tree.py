@@ -28,8 +28,8 @@ class Item:
 
 @dataclass(frozen=True)
 class ConsoleRelation:
-    """A console relation. kind: WindowTable, StateTable or StatefulCall; node: the matched node; name: its
-    replacement in sqlglot's tree.
+    """A console relation. kind: WindowTable, StateTable, LateTable, StatefulCall or PivotTable; node: the
+    matched node; name: its replacement in sqlglot's tree.
     """
 
     kind: str

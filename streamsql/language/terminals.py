@@ -197,6 +197,11 @@ def _expression(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return _raw(tokens, at, _balanced(tokens, at, stop))
 
 
+def _pivot_values(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """The aggregates of a PIVOT, up to its FOR."""
+    return _raw(tokens, at, _balanced(tokens, at, lambda i: tokens[i].upper == "FOR"))
+
+
 def _relation_alias(tokens: list[Token], at: int) -> tuple[int, str] | None:
     if at < len(tokens) and tokens[at].upper in ENDS_EXPRESSION | {"WATERMARK"}:
         return None
@@ -232,6 +237,7 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "Word": (_kind("word"), "a word"),
     "TypeName": (_kind("word"), "a type"),
     "Expression": (_expression, "an expression"),
+    "PivotValues": (_pivot_values, "aggregates"),
     "Query": (_query, "a query"),
     "QueryStart": (_query_start, "WITH or FROM"),
     "Rest": (_rest, "the rest of the statement"),

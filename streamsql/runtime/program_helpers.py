@@ -56,6 +56,7 @@ HELPERS = {
     "LateRowsWriter": "late_rows_writer",
     "read_state": "state_reader",
     "flattened": "state_reader",
+    "pivoted": "pivots",
     "SchemaRegistry": "registry_codecs",
     "as_written": "registry_codecs",
     "avro_schema": "registry_codecs",

@@ -15,7 +15,7 @@ from streamsql.plan.lowering.python_functions import called
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import Sources
 
-_OF_OWN_CLAUSES = frozenset("stream watermark state late tumble hop cumulate session".split())
+_OF_OWN_CLAUSES = frozenset("stream watermark state late tumble hop cumulate session pivot".split())
 """One of these words is in each clause of the console, except DISTINCT ON."""
 _WHY = "it reads no stream and no live table"
 _WORD = re.compile(r"\w+")

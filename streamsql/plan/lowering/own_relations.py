@@ -1,10 +1,11 @@
-"""The console relations that become variables of the program: states of queries, stateful processors."""
+"""The console relations that become variables of the program: states, stateful processors, pivots."""
 
 from __future__ import annotations
 
 from streamsql.language.console_clauses import fault_of_call
 from streamsql.language.query import Query
 from streamsql.plan.lowering.late_rows import lower_late_rows
+from streamsql.plan.lowering.pivots import lower_pivot
 from streamsql.plan.lowering.python_functions import called
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.lowering.state_tables import lower_state
@@ -24,6 +25,8 @@ def lower_own_relations(query: Query, sources: Sources) -> dict[str, str]:
             names[own.name] = lower_state(own, sources)
         if own.kind == "LateTable":
             names[own.name] = lower_late_rows(own, sources)
+        if own.kind == "PivotTable":
+            names[own.name] = lower_pivot(own, query, sources)
     for own in query.own:
         if own.kind == "StatefulCall" and (name := lower_call(own, query, sources)):
             names[own.name] = name

@@ -30,7 +30,7 @@ from streamsql.plan.lowering.shape import CHANGES, Op, Shape
 # Names that programs use; Python's keywords and builtins are avoided as well.
 RESERVED = frozenset(
     """spark result query checkpoint show_batch live_rows tempfile threading pa pc
-    load load_module read_state flattened find data_source throw_away functools importlib os sys
+    load load_module read_state flattened pivoted find data_source throw_away functools importlib os sys
     arguments parser modules""".split()
 ) | frozenset(dir(builtins))
 
