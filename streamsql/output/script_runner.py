@@ -62,7 +62,9 @@ class ScriptRunner:
         """Whether the last statement was DETACH."""
         self._cut_short = False
         self._open: list[str] = []
+        self._started: list[str] = []
         self._durable: list[str] = []
+        """Of the queries that were started, those with a durable sink."""
 
     def run(self, sources: list[Source]) -> int:
         """Run all sources, then wait for the queries with a durable sink. Returns the exit code."""
@@ -74,7 +76,7 @@ class ScriptRunner:
             self.only_queries_left = not self._cut_short
             self.printer.note(self.session.without_end(self._durable))
             self.printer.note(self.session.await_queries(self._durable, self.cancel))
-            self.printer.note(self.session.why_silent(self._durable, self.cancel))
+            self.printer.note(self.session.why_silent(self._started, self.cancel))
         self.report_failures()
         if self.cancel.happened:
             self.printer.say(f"cancelled: {self.cancel.happened}")
@@ -118,6 +120,7 @@ class ScriptRunner:
         """Record the statement that started a query, for the error it may end with."""
         if isinstance(result, Started):
             self.session.place(result, written.source, written.span)
+            self._started += [name.casefold() for name in result.queries]
             if result.durable:
                 self._durable += [name.casefold() for name in result.queries]
 

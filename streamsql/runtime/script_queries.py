@@ -56,7 +56,9 @@ def without_end(parts: SessionParts, names: Sequence[str]) -> tuple[Note, ...]:
 
 
 def why_silent(parts: SessionParts, names: Sequence[str]) -> tuple[Note, ...]:
-    """Of each query that has written nothing, though it read rows, why that is so."""
+    """Of each query that has lost rows, its account; of one with a durable sink that has written nothing,
+    though it read rows, why that is so.
+    """
     notes: list[Note] = []
     for name in dict.fromkeys(names):
         running = parts.queries.all.get(name)

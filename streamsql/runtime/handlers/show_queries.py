@@ -23,7 +23,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.facts import remainder, shown_watermark
+from streamsql.runtime.queries.facts import fates, shown_watermark
 from streamsql.runtime.queries.progress import account_of, number
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.waiting import is_source_of, waiting_for
@@ -309,8 +309,8 @@ def _output(parts: SessionParts, query: Query, running: Running | None) -> list[
         pairs.append(("output mode", f"{running.mode}: {running.reason}".removesuffix(": ")))
         given = running.reports.account.out
         pairs.append(("rows out", "" if given is None else str(given)))
-        rest = remainder(running.plan, running.reports.account, running.mode)
-        pairs += [(rest[0], str(rest[1]))] if rest else []
+        fate = fates(running.plan, running.reports.account, running.mode)
+        pairs += [(name, str(amount)) for name, amount in fate]
     if query.late:
         written = running.late.written if running and running.late else -1
         upto = f", up to micro-batch {written}" if written >= 0 else ""

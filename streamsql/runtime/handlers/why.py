@@ -170,12 +170,10 @@ def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
     it has written nothing and that was not said before.
     """
     evidence = Evidence(parts, running.plan, running)
-    if evidence.took_input and not evidence.account.closes:
-        return (
-            Note("ROWS_LOST", f"{running.name}: {evidence.account.line()}"),
-            *_unsaid(parts, running, evidence),
-        )
-    return _unsaid(parts, running, evidence)
+    lost = evidence.took_input and not evidence.account.closes
+    said = [Note("ROWS_LOST", f"{running.name}: {evidence.account.line()}")] if lost else []
+    durable = len(running.plan.live) < len(running.plan.targets)
+    return (*said, *(_unsaid(parts, running, evidence) if durable else ()))
 
 
 def _unsaid(parts: SessionParts, running: Running, evidence: Evidence) -> tuple[Note, ...]:

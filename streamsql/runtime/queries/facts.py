@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamsql.connectors.rows import keeps_malformed
 from streamsql.definitions import ROW_FILES
+from streamsql.language.query import read_query
 from streamsql.plan.plans import Run
 from streamsql.query_facts import Account, Amount, QueryFacts
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
@@ -31,31 +32,73 @@ def facts_of(running: Running, zone: str = "") -> QueryFacts:
     )
 
 
-_ROW_BY_ROW = ("watermark", "now", "key", "filter")
+_ROW_BY_ROW = frozenset(("watermark", "now", "key", "filter"))
 """Operations after which each row is one row, or none."""
-_GROUPING = (*_ROW_BY_ROW, "aggregate")
+_DROPPING = frozenset(("where", "having", "qualify", "filter"))
+"""The words of a query that may drop rows."""
+
+Fate = tuple[str, Amount | str]
+"""A name, and the number of rows of which it tells what became; a text where Spark does not count them."""
 
 
-def remainder(plan: Run, account: Account, mode: str) -> tuple[str, Amount] | None:
-    """The rows that were read and are nowhere else in an account, with the name of what became of them. None
-    for none, and where that cannot be told: a join or a generator gives several rows for one.
+def fates(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
+    """What became of the rows read that are neither late nor malformed, beside `rows out`: with that, the
+    account closes. Empty where it cannot be told: a generator, or a join with a table, gives several rows
+    for one.
     """
     kinds = {op.kind for op in plan.shape.ops}
     if not plan.shape.known or len(plan.targets) != 1:
-        return None
+        return ()
     kept = any(map(keeps_malformed, plan.reads.streams))
-    lost = account.late.number + (0 if kept else account.malformed.number)
-    if kinds <= {*_ROW_BY_ROW} and mode == "append" and account.out is not None:
-        left = account.read.number - account.out.number - lost
-        files = any(
-            stream.connector in (*ROW_FILES, "parquet", "orc", "values") for stream in plan.reads.streams
-        )
+    left = account.read.number - account.late.number - (0 if kept else account.malformed.number)
+    filters = _may_filter(plan)
+    if any(op.kind == "join" and all(op.sides) for op in plan.shape.ops):
+        return _of_joins(account)
+    if kinds <= _ROW_BY_ROW | {"distinct_on"} and mode == "append" and account.out is not None:
+        name = "filtered"
+        if "distinct_on" in kinds:
+            name = "repeated or filtered" if filters else "repeated"
         # Spark does not count the rows that it filters while it reads a file.
-        return ("filtered", Amount(left, files or account.read.at_least)) if left > 0 else None
-    if kinds <= {*_GROUPING} and "aggregate" in kinds and not account.late.at_least:
-        left = account.read.number - lost
-        return ("merged into groups or filtered", Amount(left, account.read.at_least)) if left > 0 else None
-    return None
+        uncounted = filters and any(s.connector in _PUSHED_DOWN for s in plan.reads.streams)
+        rest = Amount(left - account.out.number, uncounted or account.read.at_least)
+        return ((name, rest),) if rest.number > 0 and not account.late.at_least else ()
+    if kinds <= _ROW_BY_ROW | {"aggregate"} and "aggregate" in kinds and left > 0:
+        return _of_groups(account, mode, left, filters)
+    return ()
+
+
+_PUSHED_DOWN = (*ROW_FILES, "parquet", "orc", "values")
+"""The connectors of which Spark reads files."""
+
+
+def _of_groups(account: Account, mode: str, left: int, filters: bool) -> tuple[Fate, ...]:
+    """The rows of an aggregation are in groups. Spark combines the rows of a group before it counts the late
+    ones.
+    """
+    name = "merged into groups or filtered" if filters else "merged into groups"
+    merged: Fate = (name, Amount(left, account.read.at_least))
+    if account.late.at_least:
+        merged = (name, f"at most {left:,}" if not account.read.at_least else "not known")
+    out = {"update": "one for each change of a group", "complete": "all groups after each micro-batch"}
+    told: list[Fate] = [merged]
+    if account.out is not None and mode in out:
+        told.append(("rows out are", out[mode]))
+    if mode == "append" and account.held:
+        told.append(("groups still open", Amount(account.held)))
+    return tuple(told)
+
+
+def _of_joins(account: Account) -> tuple[Fate, ...]:
+    """The rows of a join of streams: those of its state may still find a partner, even if they had one."""
+    kept = sum(rows for name, rows in account.state if name == "symmetricHashJoin")
+    without = "not known: Spark does not count the rows that leave the state without one"
+    return (("kept for a partner", Amount(kept)), ("without a partner", without))
+
+
+def _may_filter(plan: Run) -> bool:
+    """Whether the query, or one of the streams that are queries, may drop rows by a condition."""
+    texts = [plan.query.text, *(stream.query for stream in plan.reads.streams if stream.query)]
+    return any(read_query(text).words & _DROPPING for text in texts)
 
 
 def shown_watermark(account: Account, zone: str) -> str:

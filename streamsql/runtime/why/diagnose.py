@@ -70,9 +70,18 @@ def diagnose(evidence: Evidence) -> Verdict:
     """Why a query gives no rows. Raises Cancelled."""
     verdict = _first(evidence, SITUATIONS)
     if verdict is None:
-        return unexplained(evidence)
+        return _with_account(evidence, unexplained(evidence))
     more = (*_beside(evidence, verdict), *_not_examined(evidence))
-    return replace(verdict, facts=(*verdict.facts, *more))
+    return _with_account(evidence, replace(verdict, facts=(*verdict.facts, *more)))
+
+
+def _with_account(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """A verdict whose facts begin with the account of the query, as in every other place."""
+    account = evidence.account
+    counts = [("rows in", account.read), ("late rows", account.late), ("malformed", account.malformed)]
+    first = [(name, amount) for name, amount in counts if amount or name == "rows in"]
+    names = {name for name, _ in first}
+    return replace(verdict, facts=(*first, *(fact for fact in verdict.facts if fact[0] not in names)))
 
 
 def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evidence]) -> Verdict:

@@ -12,7 +12,7 @@ from streamsql.errors import Span
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.moments import brief
-from streamsql.runtime.queries.facts import remainder
+from streamsql.runtime.queries.facts import fates
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.open_groups import OUTER
@@ -144,8 +144,7 @@ def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
         situation="ROWS_WRITTEN",
         sentence=f"nothing is wrong: the rows are in {path}, {count(rows[0][0], 'row')} in "
         f"{count(len(files), 'file')}",
-        facts=(("rows in", evidence.rows_in), ("sink", f"{sink.name} ({sink.connector})"),
-               ("newest file", newest)),
+        facts=(("sink", f"{sink.name} ({sink.connector})"), ("newest file", newest)),
         proposal=f"SELECT * FROM {sink.connector}.{quote_name(path)} LIMIT 10;",
         healthy=True,
     )  # fmt: skip
@@ -178,7 +177,7 @@ def _of_topic(evidence: Evidence, sink: Sink) -> Verdict | None:
         situation="ROWS_WRITTEN",
         sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} went to the topic "
         f"{sink.option('topic')}",
-        facts=(("rows in", evidence.rows_in), ("sink", f"{sink.name} (kafka)"), *_newest(evidence)),
+        facts=(("sink", f"{sink.name} (kafka)"), *_newest(evidence)),
         proposal=f"SHOW TOPICS FROM {quote_name(sink.name)};",
         healthy=True,
     )
@@ -203,11 +202,11 @@ def seen_before(evidence: Evidence) -> Verdict | None:
     if not keys or any(op.get("numRowsUpdated") for op in newest.get("stateOperators", [])):
         return None
     alone = newest["numInputRows"] == 1
-    rows, whose = ("row", "its key") if alone else (count(newest["numInputRows"], "row"), "their keys")
+    rows = "row has a key" if alone else f"{count(newest['numInputRows'], 'row')} have keys"
     return Verdict(
         situation="ALL_SEEN_BEFORE",
-        sentence=f"the newest {rows} gave nothing new: rows with {whose} came out before",
-        facts=(("rows in", evidence.rows_in), ("rows out", evidence.rows_out),
+        sentence=f"the newest {rows} that came out before: a deduplication emits each key once",
+        facts=(("rows out", evidence.rows_out),
                ("keys in state", keys[0].get("numRowsTotal", 0))),
         proposal=f"SELECT * FROM STATE OF QUERY {quote_name(evidence.name)} LIMIT 10;",
     )  # fmt: skip
@@ -247,7 +246,6 @@ def grows(evidence: Evidence) -> Verdict | None:
         sentence=f"the state grows without bound: {count(sizes[-1], 'row')}, {each:,.0f} more in each "
         "micro-batch, and no watermark ever removes one",
         facts=(
-            ("rows in", evidence.rows_in),
             ("state rows", sizes[-1]),
             ("state memory", f"{memory:,} bytes"),
         ),
@@ -321,8 +319,8 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
     at = output.at if output is not None else None
     ago = brief(time.time() - at) if at else ""
     account = evidence.account
-    facts: list[Fact] = [("rows in", account.read), ("rows out", account.out)]
-    facts += [named for named in (remainder(evidence.plan, account, evidence.mode),) if named]
+    facts: list[Fact] = [("rows out", account.out)]
+    facts += fates(evidence.plan, account, evidence.mode)
     if evidence.state_rows:
         facts.append(("state rows", evidence.state_rows))
     return Verdict(
@@ -344,7 +342,6 @@ def unexplained(evidence: Evidence) -> Verdict:
     """What is known where no situation holds."""
     facts: list[Fact] = [
         ("status", evidence.status),
-        ("rows in", evidence.account.read),
         ("examined", _EXAMINED),
     ]
     if evidence.rows_out is None:

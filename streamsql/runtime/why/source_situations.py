@@ -230,7 +230,7 @@ def _first_runs(evidence: Evidence) -> Verdict | None:
     batch = batch_under_way(evidence.plan.checkpoint).replace(": ", " of ") or "a micro-batch"
     return Verdict(
         situation="NOT_READ_YET",
-        sentence=f"{batch} is under way for {brief(begun)}, and has emitted no row yet",
+        sentence=f"{batch} has run for {brief(begun)} and has not ended yet",
         facts=(*_since(evidence), ("micro-batch under way for", brief(begun))),
         proposal="" if evidence.plan.transient else f"AWAIT QUERY {quote_name(evidence.name)} IDLE;",
     )
@@ -253,7 +253,7 @@ def _unread(evidence: Evidence, stream: Stream) -> tuple[int, str] | None:
 
 def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verdict | None:
     trigger = evidence.query.trigger
-    facts: list[Fact] = [("rows in", evidence.rows_in), (f"{what}s not read yet", number)]
+    facts: list[Fact] = [(f"{what}s not read yet", number)]
     begun = _batch_under_way(evidence)
     if begun is not None and begun < LONG and evidence.rows_out:
         return None
@@ -279,9 +279,9 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         facts.append(("next micro-batch in", brief(left)))
         why = f"the next micro-batch begins in {brief(left)}"
     elif limits and evidence.reports:
-        why = f"{limits[0]} lets {stream.option(limits[0])} of them into a micro-batch"
+        why = f"a micro-batch reads as much as {limits[0]}, {stream.option(limits[0])}, allows"
     elif begun is not None:
-        why = f"a micro-batch is under way for {brief(begun)}"
+        why = f"a micro-batch has run for {brief(begun)} and has not ended yet"
     else:
         return None
     is_are = "is" if number == 1 else "are"
@@ -345,7 +345,7 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     facts: list[Fact] = [*_since(evidence), ("micro-batches before", number), ("rows read before", rows)]
     if last.at:
         when = datetime.fromtimestamp(last.at / 1_000).isoformat(" ", "seconds")
-        facts.append(("last of them", when))
+        facts.append(("last micro-batch before", when))
     return Verdict(
         situation="ALL_READ_BEFORE",
         sentence=f"nothing new: all that the source has was read before this start, {count(rows, 'row')} in "
@@ -371,8 +371,12 @@ def _older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> Verdict | N
     how = ", FROM NOW" if evidence.plan.begins == "now" else ""
     return Verdict(
         situation="OLDER_CHECKPOINT",
-        sentence=f"the checkpoint of {evidence.name} is new{how}, and nothing has come since: "
-        f"{count(rows, 'row')} went into an older one",
-        facts=(*_since(evidence), ("rows read under the older one", rows), ("micro-batches of it", batches)),
+        sentence=f"the checkpoint of {evidence.name} is new{how}, and no input has come since it began: "
+        f"{count(rows, 'row')} {'was' if rows == 1 else 'were'} read under the checkpoint before it",
+        facts=(
+            *_since(evidence),
+            ("rows read under the checkpoint before", rows),
+            ("micro-batches under the checkpoint before", batches),
+        ),
         proposal=proposals.restart(evidence, "FROM BEGINNING"),
     )
