@@ -160,7 +160,7 @@ def test_g_one_input_holds_the_watermark(console: Console) -> None:
     assert shown.code == "WATERMARK_HELD"
     assert shown.verdict == (
         "the watermark stands at 2024-05-01 11:51:00: b has no event newer than 2024-05-01 12:01:00, and the "
-        "smallest of all inputs counts"
+        "smallest watermark of all inputs counts"
     )
     assert facts["b is behind"] == "59 minutes"
     # Two situations hold: the one farther from the source is told in a fact.
@@ -180,7 +180,7 @@ def test_g_an_input_without_events_holds_the_watermark(console: Console, tmp_pat
     console.run(f"CREATE LIVE TABLE t OUTPUT MODE APPEND AS {union}; AWAIT QUERY t IDLE;")
     shown, facts = why(console, "QUERY t")
     assert shown.verdict == (
-        "the watermark has not begun: b has no event time yet, and the smallest watermark of all inputs counts"
+        "there is no watermark yet: b has no event time, and the smallest watermark of all inputs counts"
     )
     assert facts["newest event time of b"] == "none, delay 10 minutes"
     assert facts["watermark unchanged since"].startswith("micro-batch 0, 20")
@@ -295,9 +295,9 @@ def test_l_m_stopped_failed_and_read_before(console: Console) -> None:
     assert resolved(console, shown, "t") == [(None,), (1,)]
     console.run("STOP QUERY t; START QUERY t FROM NOW; AWAIT QUERY t IDLE;")
     shown, facts = why(console, "QUERY t")
-    assert (shown.code, facts["rows read under the older one"]) == ("OLDER_CHECKPOINT", 2)
+    assert (shown.code, facts["rows read under the checkpoint before"]) == ("OLDER_CHECKPOINT", 2)
     assert shown.verdict == (
-        "the checkpoint of t is new, FROM NOW, and nothing has come since: 2 rows went into an older one"
+        "the checkpoint of t is new, FROM NOW, and no input has come since it began: 2 rows were read under the checkpoint before it"
     )
     assert resolved(console, shown, "t") == [(None,), (1,)]
 

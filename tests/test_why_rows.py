@@ -146,8 +146,8 @@ def test_e_the_nearest_miss_of_a_range(console: Console) -> None:
     )
     shown, facts = why(console, "QUERY t")
     assert shown.verdict == (
-        "the join finds no partner: keys are equal, but bt <= at + INTERVAL 1 HOUR is never true; the nearest "
-        "pair misses it by 5 minutes"
+        "the join finds no partner: rows have equal keys, but bt <= at + INTERVAL 1 HOUR is true for none of them; "
+        "the closest pair of rows misses the range by 5 minutes"
     )
     assert facts["nearest miss"] == "5 minutes"
     assert texts(resolved(console, shown, "t")) == [("x", "2024-05-01 13:05:00")]
@@ -211,7 +211,7 @@ def test_i_seconds_read_as_milliseconds(console: Console, tmp_path: Path) -> Non
     shown, facts = why(console, "QUERY t")
     assert shown.code == "EVENT_TIME_WRONG"
     assert shown.verdict == (
-        "all 2 event times of s lie around 1970: numbers were read in another unit than they have"
+        "all 2 event times of s lie around 1970: their numbers were read in the wrong unit"
     )
     assert facts["read as seconds"] == "2024-05-01 12:01:00"
     console.run(shown.proposal)

@@ -107,12 +107,12 @@ def test_b_a_micro_batch_that_is_under_way(
         INSERT INTO o AS QUERY q SELECT k FROM s;"""
     )
     try:
-        verdict = "the first micro-batch of 1 file is under way for "
+        verdict = "the first micro-batch of 1 file has run for "
         eventually(lambda: why(console, "QUERY q")[0].verdict.startswith(verdict))
         files(folder, b__csv="b\n")
         shown, facts = why(console, "QUERY q")
         assert shown.code == "NOT_READ_YET"
-        assert shown.verdict.startswith("1 file of s is not read yet: a micro-batch is under way for ")
+        assert shown.verdict.startswith("1 file of s is not read yet: a micro-batch has run for ")
         assert facts["files not read yet"] == 1
     finally:
         (tmp_path / "go").touch()

@@ -56,8 +56,8 @@ def _shifted(text: str, zone: str, rows: int, facts: list[Fact]) -> Verdict:
     facts += [("session time zone", zone), ("rows that match in UTC", rows)]
     return Verdict(
         situation="TIME_ZONE",
-        sentence=f"the times are shown in the session time zone {zone}, in which the SELECT finds none; in "
-        f"UTC it finds {count(rows, 'row')}",
+        sentence=f"the SELECT finds no row for times in the session time zone {zone}; for times in UTC it "
+        f"finds {count(rows, 'row')}",
         facts=tuple(facts),
         proposal=proposals.join(f"SET {ZONE} = 'UTC'", text),
     )

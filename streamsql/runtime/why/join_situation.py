@@ -183,8 +183,9 @@ def _no_range(
         proposal = proposals.requeried(evidence, changed(part.text, [edit]))
     return Verdict(
         situation="NO_JOIN_PARTNER",
-        sentence=f"the join finds no partner: keys are equal, but {low.text} <= {high.text} is never true; "
-        f"the nearest pair misses it by {length(seconds)}",
+        sentence="the join finds no partner: rows have equal keys, but "
+        f"{low.text} <= {high.text} is true for none of them; the closest pair of rows misses the range by "
+        f"{length(seconds)}",
         facts=tuple(facts),
         proposal=proposal,
     )

@@ -95,13 +95,15 @@ def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: Op
     zone = evidence.zone
     assert nearest.watermark is not None
     if slowest.newest is None:
-        sentence = f"the watermark has not begun: {slowest.relation} has no event time yet, and the smallest"
+        sentence = f"there is no watermark yet: {slowest.relation} has no event time, and the smallest"
         sentence += " watermark of all inputs counts"
     else:
         sentence = (
             f"the watermark stands at {shown(slowest.watermark or 0, zone)}: {slowest.relation} has no "
         )
-        sentence += f"event newer than {shown(slowest.newest, zone)}, and the smallest of all inputs counts"
+        sentence += (
+            f"event newer than {shown(slowest.newest, zone)}, and the smallest watermark of all inputs counts"
+        )
     facts: list[Fact] = [*clock(evidence)]
     for time in (slowest, nearest):
         newest = "none" if time.newest is None else shown(time.newest, zone)

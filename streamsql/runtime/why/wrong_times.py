@@ -124,8 +124,8 @@ def _in_1970(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact]) -
         facts.append(("read as seconds", shown(row["newest"] * 1_000, evidence.zone)))
     return Verdict(
         situation="EVENT_TIME_WRONG",
-        sentence=f"all {count(row['n'], 'event time')} of {time.relation} lie around 1970: numbers were read "
-        "in another unit than they have",
+        sentence=f"all {count(row['n'], 'event time')} of {time.relation} lie around 1970: their numbers "
+        "were read in the wrong unit",
         facts=tuple(facts),
         proposal=proposal,
     )
