@@ -94,7 +94,7 @@ def watched_query(query: Fragment, context: Context) -> Plan:
     return replace(plan, transient=True, define=False)
 
 
-WATCHED = "watch"
+WATCHED = "(watched)"
 """The name of a query that is watched, until it runs."""
 
 
