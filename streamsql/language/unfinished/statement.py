@@ -12,10 +12,8 @@ from functools import cached_property
 from streamsql.language.grammar import load
 from streamsql.language.statements.registry import STATEMENTS
 from streamsql.language.tokens import Token, unquote
-from streamsql.language.unfinished.blocks import Block
 from streamsql.language.unfinished.order_of_use import in_order_of_use
 from streamsql.language.unfinished.query_cursor import QueryCursor, query_cursor, query_start
-from streamsql.language.unfinished.query_reader import read_query
 from streamsql.language.unfinished.spark_words import expected_by_spark
 
 # Spark's statements come after the console's own.
@@ -137,11 +135,11 @@ class UnfinishedStatement:
         """The columns declared before the cursor, in a CREATE: (name, type)."""
         return _declared(self.before)
 
-    def following_query(self) -> Block | None:
-        """The query after the cursor; None if there is no text."""
+    def following_query(self) -> str:
+        """The text of the query after the cursor; "" for none."""
         heads = ("SELECT", "WITH")
         start = next((i for i, t in enumerate(self.behind) if t.upper in heads), len(self.behind))
-        return read_query(list(self.behind[start:]))[0] if self.behind else None
+        return " ".join(token.text for token in self.behind[start:])
 
     # ---- connector, options and settings --------------------------------------------------
 
