@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from streamsql.language.console_clauses import WINDOW_TABLES
+from streamsql.language.token_groups import begins_clause
 from streamsql.language.tokens import Token
 
 _QUERY_HEADS = frozenset(("SELECT", "WITH", "FROM"))
-_CLAUSES = frozenset(
-    """SELECT FROM WHERE GROUP HAVING QUALIFY ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW ON USING
-    JOIN UNION EXCEPT INTERSECT MINUS""".split()
-)
 _BEFORE_NAME = frozenset(("STREAM", "TABLE"))
 
 
@@ -31,20 +28,6 @@ class Place:
     call: str = ""
     in_call: bool = False
     has_list: bool = False
-
-
-def begins_clause(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a token starts a clause, and is no name spelled like one and no part of an expression."""
-    token, before = tokens[at], tokens[at - 1].upper if at else ""
-    word = token.upper
-    if word not in _CLAUSES or token.kind != "word" or before in (".", "AS"):
-        return False
-    if word == "WINDOW":
-        return [t.upper for t in tokens[at + 2 : at + 3]] == ["AS"]
-    return (before, word) not in _NO_CLAUSES
-
-
-_NO_CLAUSES = (("DISTINCT", "FROM"), ("DISTINCT", "ON"), ("*", "EXCEPT"), ("WITHIN", "GROUP"))
 
 
 def places_of(tokens: Sequence[Token]) -> list[Place]:

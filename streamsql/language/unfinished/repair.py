@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from streamsql.errors import StreamsqlError
 from streamsql.language.query import Query, read_part
-from streamsql.language.token_groups import closing
+from streamsql.language.token_groups import begins_clause, closing
 from streamsql.language.tokens import Token, tokenize
-from streamsql.language.unfinished.place import Place, begins_clause, places_of
+from streamsql.language.unfinished.place import Place, places_of
 from streamsql.language.unfinished.query_words import ends_operand
 
 CURSOR = "at_the_cursor__"
