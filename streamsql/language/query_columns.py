@@ -124,7 +124,7 @@ class QueryColumns:
             visible = [self._visible(node, around, name) for node in nodes]
             relations.append(tuple(relation for relation in visible if relation.name != name))
             around = around.parent
-        items = scope.expression.expressions
+        items = scope.expression.expressions if "window" in self.query.words else ()
         return Surroundings(
             tuple(relations),
             tuple(scope.cte_sources),

@@ -37,21 +37,26 @@ _AFTER_SELECT = ("GROUP", "HAVING", "ORDER", "QUALIFY")
 
 @dataclass(frozen=True)
 class QueryCursor:
-    """place: the cursor's position; expected: keywords in quotes, terminals by name; qualifiers: the names
-    before a dot at the cursor; compared: the column before an `=` at the cursor, "" for none.
+    """expected: keywords in quotes, terminals by name; qualifiers: the names before a dot at the cursor;
+    compared: the column before an `=` at the cursor, "" for none.
     """
 
-    place: Place
     expected: tuple[str, ...]
     qualifiers: tuple[str, ...]
     compared: str
+    _places: list[Place]
     _before: list[Token]
     _behind: list[Token]
 
     @cached_property
     def text(self) -> str:
         """The query with a name at the cursor; see repair.py."""
-        return completed(self._before, self._behind, places_of(self._before))
+        return completed(self._before, self._behind, self._places)
+
+    @property
+    def place(self) -> Place:
+        """The cursor's position."""
+        return self._places[-1]
 
     def has_equality(self, left: str, right: str) -> bool:
         """Whether `left = right` is written before the cursor."""
@@ -75,13 +80,13 @@ def query_start(tokens: list[Token]) -> int | None:
 
 def query_cursor(before: list[Token], behind: list[Token], typed: str) -> QueryCursor:
     """The cursor between the tokens of a query; typed: the unfinished word at the cursor."""
-    place = places_of(before)[-1]
+    places = places_of(before)
     compared = unquote(before[-2]) if before[-1].text == "=" and len(before) > 1 else ""
     return QueryCursor(
-        place,
-        tuple(dict.fromkeys(_expected(before, place, typed))),
+        tuple(dict.fromkeys(_expected(before, places[-1], typed))),
         _qualifiers(before),
         compared,
+        places,
         before,
         behind,
     )
