@@ -138,15 +138,8 @@ class Catalog:
         """The queries by what they name, folded: their sinks, inputs, sink of late rows and owner."""
         queries: dict[str, dict[str, list[Query]]] = {"sink": {}, "input": {}, "late": {}, "owner": {}}
         for query in self.queries.values():
-            named = {
-                "sink": query.sinks,
-                "input": query.inputs,
-                "late": (query.late,),
-                "owner": (query.owner,),
-            }
-            for kind, names in named.items():
-                for name in {name.casefold() for name in names if name}:
-                    queries[kind].setdefault(name, []).append(query)
+            for kind, name in query.named:
+                queries[kind].setdefault(name, []).append(query)
         return queries
 
     def function(self, name: Name) -> Function:

@@ -6,6 +6,7 @@ All are immutable, and give the statement that creates them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from streamsql.definition_sql import (
     clauses_sql,
@@ -200,6 +201,12 @@ class Query:
     def sink(self) -> str:
         """All its sinks, for a person."""
         return ", ".join(self.sinks)
+
+    @cached_property
+    def named(self) -> frozenset[tuple[str, str]]:
+        """What it names, each as its kind (sink, input, late, owner) and its folded name."""
+        kinds = {"sink": self.sinks, "input": self.inputs, "late": (self.late,), "owner": (self.owner,)}
+        return frozenset((kind, name.casefold()) for kind, names in kinds.items() for name in names if name)
 
     def writes_into(self, sink: str) -> bool:
         return any(s == sink or s.casefold() == sink.casefold() for s in self.sinks)

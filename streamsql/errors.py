@@ -19,8 +19,10 @@ Message: the fact, lower case, no full stop. Detail: the cause. Hint: what to ty
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +73,19 @@ class Source:
     def line_column(self, offset: int) -> tuple[int, int]:
         """1-based line and column (in characters) of an offset."""
         offset = min(max(offset, 0), len(self.text))
-        starts = [match.end() for match in _LINE_END.finditer(self.text, 0, offset)]
-        return len(starts) + 1, offset - (starts[-1] if starts else 0) + 1
+        starts = _line_starts(self.text)
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
 
     def line(self, number: int) -> str:
         lines = _LINE_END.split(self.text)
         return lines[number - 1] if number <= len(lines) else ""
+
+
+@lru_cache(maxsize=4)
+def _line_starts(text: str) -> list[int]:
+    """The offsets at which the lines of a text start."""
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
 
 
 _hide: list[Callable[[str], str]] = [redact_text]

@@ -19,6 +19,11 @@ TRANSLATIONS: list[tuple[str, str, str]] = [
         "SELECT id, count(*) AS n FROM clicks GROUP BY id, SESSION(INTERVAL '30' SECONDS) LIMIT 2",
     ),
     (
+        "duckdb",
+        "SELECT * FROM read_csv('a.csv', nullstr = '-')",
+        "SELECT * FROM csv.`a.csv` WITH (header = true, inferSchema = true, nullValue = '-')",
+    ),
+    (
         "postgres",
         "SELECT (regexp_match('ab1', '([a-z]+)([0-9]+)'))[2] AS m, id::text FROM counts",
         "SELECT regexp_extract('ab1', '([a-z]+)([0-9]+)', 2) AS m, CAST(id AS STRING) FROM counts",

@@ -524,6 +524,13 @@ def test_hints_tell_what_there_is_instead(console: Console) -> None:
         ("SELECT 'a' GLOB 'b'", "LIKE compares with"),
         ("SELECT 'a' @@ 'b'", "Spark has no text search"),
         ("SELECT COLUMNS('i.*') FROM counts", "a query names its columns"),
+        ("SELECT min(COLUMNS(*)) FROM counts", "a query names its columns"),
+        ("SELECT #1 FROM counts", "a query names its columns; ORDER BY 2"),
+        ("SELECT count(*) FROM counts GROUP BY #1", "a query names its columns; ORDER BY 2"),
+        ("SELECT n FROM counts ORDER BY #1", "a query names its columns; ORDER BY 2"),
+        ("SELECT n FROM counts WHERE #1 > 3", "a query names its columns; ORDER BY 2"),
+        ("SELECT * FROM read_csv('f.csv', skip = 1)", "skip is an option of DuckDB; csv.`f.csv` WITH (…)"),
+        ("SELECT * FROM read_csv('f.csv', columns = {'a': 'INT'})", "columns is an option of DuckDB"),
         ("SELECT unnest(array(1)) AS a, id, unnest(array(2)) AS b FROM counts", "inline(arrays_zip(a, b))"),
         ("SELECT sum(n) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING EXCLUDE TIES) FROM counts", "a window has all rows"),
     ):  # fmt: skip

@@ -253,6 +253,8 @@ class _Reader:
         """What is wrong with a statement; where it uses a name that an error left undefined, only its
         syntax is checked.
         """
+        if not self.undefined:
+            return self.checker.examine(statement)
         used, defined = written.names, written.defines
         missing = used.keys() & self.undefined
         if missing <= defined:

@@ -66,7 +66,6 @@ def connector(name: Name, purpose: str = "") -> Connector:
     can = {"read": lambda c: c.reads is not None, "write": lambda c: c.writes is not None}.get(
         purpose, lambda c: True
     )
-    usable = [c.name for c in known.values() if can(c)]
     package = PACKAGES.get(name.value.casefold())
     if named is None and package is not None and package.unreleased:
         raise RuleFault(
@@ -82,6 +81,7 @@ def connector(name: Name, purpose: str = "") -> Connector:
             span=name.span,
             code="MISSING_MODULE",
         )
+    usable = [c.name for c in known.values() if can(c)] if named is None or not can(named) else []
     if named is None:
         raise NameFault(
             f"there is no connector {name.value}",

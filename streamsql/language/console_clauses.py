@@ -18,7 +18,7 @@ from streamsql.language.tokens import Token
 from streamsql.language.tree_nodes import Call
 
 PLACEHOLDER = "__console_relation_"
-_WINDOW_TABLES = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+WINDOW_TABLES = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 # Words that end a list of relations separated by commas.
 _ENDS_FROM = frozenset(
     """SELECT WHERE GROUP HAVING QUALIFY ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION EXCEPT
@@ -110,8 +110,8 @@ class _Cutter:
             return self.of_query("StateTable", _STATE_PARTS)
         if word == "LATE" and after == "ROWS" and self.word(2) == "OF":
             return self.of_query("LateTable", ("AT",))
-        window = word in _WINDOW_TABLES and after == "("
-        table = word == "TABLE" and after == "(" and self.word(2) in _WINDOW_TABLES and self.word(3) == "("
+        window = word in WINDOW_TABLES and after == "("
+        table = word == "TABLE" and after == "(" and self.word(2) in WINDOW_TABLES and self.word(3) == "("
         if window or table:
             return self.replace("WindowTable")
         if after == "(" and self.word(2) == "TABLE" and self.word(3) == "(":

@@ -121,11 +121,45 @@ def parse_tokens(tokens: list[Any], text: str) -> tuple[Any, Span | None]:
     text: the text that the tokens' offsets refer to.
     """
     from sqlglot.errors import ParseError
+
+    retagged = _retagged(tokens)
+    try:
+        trees = _dialect().parser().parse(retagged, text)
+    except ParseError as error:
+        return None, _place_of(error, retagged)
+    except RecursionError:
+        raise
+    except Exception:
+        # Its builders do not check for missing arguments: `map(, 1)` raises Python's ValueError.
+        return None, None
+    return (trees[0], None) if len(trees) == 1 else (None, None)
+
+
+def parse_unfinished(tokens: list[Any], text: str) -> tuple[Any, Span | None]:
+    """The expression tree of the part of a query that sqlglot can parse, None for none; and, if a part is
+    left, the first token that sqlglot did not expect. Raises RecursionError as parse_tokens does.
+    """
+    from sqlglot.errors import ErrorLevel
+
+    retagged = _retagged(tokens)
+    parser = _dialect().parser(error_level=ErrorLevel.IGNORE)
+    try:
+        trees = parser.parse(retagged, text)
+    except RecursionError:
+        raise
+    except Exception:
+        return None, None
+    tree = trees[0] if trees else None
+    is_left = parser.errors and "Unexpected token" in (parser.errors[-1].errors[0]["description"] or "")
+    return tree, _place_of(parser.errors[0], retagged) if is_left else None
+
+
+def _retagged(tokens: list[Any]) -> list[Any]:
+    """The tokens with `window(` and `session(` as functions, which sqlglot reads as the start of a clause."""
     from sqlglot.tokens import Token, TokenType
 
     retagged = []
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        # `window(` and `session(` are functions; sqlglot reads WINDOW as the start of a clause.
         if (
             token.token_type in (TokenType.WINDOW, TokenType.SESSION)
             and after is not None
@@ -135,19 +169,15 @@ def parse_tokens(tokens: list[Any], text: str) -> tuple[Any, Span | None]:
                 TokenType.VAR, token.text, line=token.line, col=token.col, start=token.start, end=token.end
             )
         retagged.append(token)
-    try:
-        trees = _dialect().parser().parse(retagged, text)
-    except ParseError as error:
-        place = error.errors[0] if error.errors else {}
-        at = (place.get("line"), place.get("col"))
-        stopped = next((t for t in retagged if (t.line, t.col) == at), None)
-        return None, Span(stopped.start, stopped.end + 1) if stopped else None
-    except RecursionError:
-        raise
-    except Exception:
-        # Its builders do not check for missing arguments: `map(, 1)` raises Python's ValueError.
-        return None, None
-    return (trees[0], None) if len(trees) == 1 else (None, None)
+    return retagged
+
+
+def _place_of(error: Any, tokens: list[Any]) -> Span | None:
+    """The position of the token that an error of sqlglot's parser names; None if it names none."""
+    place = error.errors[0] if error.errors else {}
+    at = (place.get("line"), place.get("col"))
+    stopped = next((t for t in tokens if (t.line, t.col) == at), None)
+    return Span(stopped.start, stopped.end + 1) if stopped else None
 
 
 def name_token(name: str, start: int, end: int) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from streamsql.errors import Span
 from streamsql.language.query import read_query
+from streamsql.language.token_groups import CLAUSES
 from streamsql.language.tokens import Token, tokenize
 
-_CLAUSES = frozenset(("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY"))
 _WITHIN = frozenset("AS DISTINCT ALL AND OR NOT IN IS LIKE BETWEEN CASE WHEN THEN ELSE OVER".split())
 """Words within an expression."""
 
@@ -31,7 +31,7 @@ def missing_comma(text: str, offset: int) -> tuple[str, Span] | None:
 
 def _is_value(token: Token) -> bool:
     """Whether an expression can begin or end with a token."""
-    return token.text == ")" or (token.kind != "sign" and token.upper not in _CLAUSES | _WITHIN)
+    return token.text == ")" or (token.kind != "sign" and token.upper not in CLAUSES | _WITHIN)
 
 
 def _in_select(before: Sequence[Token]) -> bool:
@@ -41,6 +41,6 @@ def _in_select(before: Sequence[Token]) -> bool:
         depth += (token.text == ")") - (token.text == "(")
         if depth < 0:
             return False
-        if depth == 0 and token.upper in _CLAUSES:
+        if depth == 0 and token.upper in CLAUSES:
             return token.upper == "SELECT"
     return False

@@ -16,8 +16,8 @@ from typing import Any
 
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.block_reader import BlockReader
-from streamsql.language.console_clauses import PLACEHOLDER, cut
-from streamsql.language.dialect import parse_tokens
+from streamsql.language.console_clauses import PLACEHOLDER, Cut, cut
+from streamsql.language.dialect import parse_tokens, parse_unfinished
 from streamsql.language.expression import Expression
 from streamsql.language.query_tree import (
     Block,
@@ -59,6 +59,7 @@ __all__ = [
     "Relation",
     "SetTail",
     "read_expression",
+    "read_part",
     "read_query",
     "try_expression",
 ]
@@ -115,20 +116,7 @@ def _read(text: str) -> Query:
     tokens = tokenize(text)
     _check_parentheses(tokens)
     out = cut(tokens)
-    own, clauses = tuple(out.own.values()), tuple(out.clauses)
-    marks = [watermark_of(Source("", text), node) for node in out.watermarks.values()]
-    computed = frozenset(mark.column.value.casefold() for mark in marks if mark and mark.computed)
-    kept = tuple(out.kept)
-    base = Query(
-        text,
-        tuple(tokens),
-        own,
-        clauses,
-        has_stream=bool(out.streams),
-        has_watermark=bool(out.watermarks),
-        computed=computed,
-        kept=kept,
-    )
+    base = _without_tree(text, tokens, out)
     if any(t.text == "|>" for t in tokens):
         return _left(base, LEFT)
     raw = [part for token in out.kept for part in token.parts]
@@ -147,6 +135,33 @@ def _read(text: str) -> Query:
     except RecursionError:
         return _left(base, TOO_DEEP)
     return replace(base, body=body, tree=tree)
+
+
+def _without_tree(text: str, tokens: Sequence[Token], out: Cut) -> Query:
+    marks = [watermark_of(Source("", text), node) for node in out.watermarks.values()]
+    return Query(
+        text,
+        tuple(tokens),
+        tuple(out.own.values()),
+        tuple(out.clauses),
+        has_stream=bool(out.streams),
+        has_watermark=bool(out.watermarks),
+        computed=frozenset(mark.column.value.casefold() for mark in marks if mark and mark.computed),
+        kept=tuple(out.kept),
+    )
+
+
+def read_part(text: str) -> tuple[Query, Span | None]:
+    """What can be read of an unfinished query, without its body; and the first token after that, None if all
+    is read. Raises SyntaxFault or RuleFault for an error in the console's own clauses.
+    """
+    tokens = tokenize(text, strict=False)
+    out = cut(tokens)
+    try:
+        tree, stopped = parse_unfinished([part for token in out.kept for part in token.parts], text)
+    except RecursionError:
+        tree, stopped = None, None
+    return replace(_without_tree(text, tokens, out), tree=tree), stopped
 
 
 def _left(base: Query, reason: str, *, tree: Any = None, stopped: Span | None = None) -> Query:

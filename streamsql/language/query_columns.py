@@ -10,6 +10,7 @@ those of a SELECT with an item that has no name of its own: Spark names `CAST(id
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamsql.errors import Span
@@ -17,7 +18,7 @@ from streamsql.language.console_clauses import PLACEHOLDER
 from streamsql.language.expression import TIME_WINDOWS, WINDOW_TYPE, Expression
 from streamsql.language.query_tree import ConsoleRelation, Query
 from streamsql.language.struct_types import struct_fields
-from streamsql.language.tree_nodes import exp_module, is_named, leaves_of, span_of
+from streamsql.language.tree_nodes import exp_module, is_named, leaves_of, name_of, span_of
 
 NameAndType = tuple[str, str]
 """A column: its name as written and its type, "" where that is not known."""
@@ -31,6 +32,37 @@ class Columns(NamedTuple):
 
 
 UNKNOWN = Columns()
+
+
+class Visible(NamedTuple):
+    """A relation that a SELECT reads. name: "" for a query in parentheses; qualifier: of its columns, "" for
+    none; start: its place in the text.
+    """
+
+    qualifier: str
+    name: str
+    columns: tuple[NameAndType, ...]
+    start: int
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a name in a query can mean. relations: those of its SELECT, and of each SELECT around it; queries:
+    the names of WITH queries; names_window: whether its SELECT list has the word WINDOW; start: the place of
+    the name; find_outputs: gives the columns of its SELECT's result.
+    """
+
+    relations: tuple[tuple[Visible, ...], ...] = ((),)
+    queries: tuple[str, ...] = ()
+    names_window: bool = False
+    start: int = 0
+    find_outputs: Callable[[], Columns] = lambda: UNKNOWN
+
+    @property
+    def outputs(self) -> tuple[NameAndType, ...]:
+        """The columns of its SELECT's result, as far as they are known."""
+        return self.find_outputs().known
+
 
 _NO_COLUMNS = frozenset(
     "current_catalog current_database current_date current_schema current_time current_timestamp "
@@ -76,6 +108,36 @@ class QueryColumns:
                 found |= here
         return sorted(found.items(), key=lambda item: item[0].start)
 
+    def around(self, name: str) -> Surroundings:
+        """What a name of the query can mean, whose first place is meant."""
+        exp = exp_module()
+        for scope in self._scopes:
+            named = (n for n in scope.expression.find_all(exp.Identifier) if n.name == name)
+            if isinstance(scope.expression, exp.Select) and (place := next(named, None)) is not None:
+                return self._around(scope, name, span_of(place, Span(0, 0)).start)
+        return Surroundings()
+
+    def _around(self, scope: Any, name: str, start: int) -> Surroundings:
+        relations, around = list[tuple[Visible, ...]](), scope
+        while around is not None:
+            nodes = self._nodes_read(around)[0] if isinstance(around.expression, exp_module().Select) else []
+            visible = [self._visible(node, around, name) for node in nodes]
+            relations.append(tuple(relation for relation in visible if relation.name != name))
+            around = around.parent
+        items = scope.expression.expressions if "window" in self.query.words else ()
+        return Surroundings(
+            tuple(relations),
+            tuple(scope.cte_sources),
+            any("window" in _words_of(item, self.query.text) for item in items),
+            start,
+            lambda: self._outputs(scope),
+        )
+
+    def _visible(self, node: Any, scope: Any, unfinished: str) -> Visible:
+        name = ".".join(part.name for part in node.parts) if isinstance(node, exp_module().Table) else ""
+        columns = tuple(c for c in self._of_relation(node, scope).known if c[0] != unfinished)
+        return Visible(node.alias_or_name, name, columns, span_of(node).start)
+
     # ---- the columns of a scope
 
     def _outputs(self, scope: Any) -> Columns:
@@ -118,28 +180,33 @@ class QueryColumns:
 
     def _relations(self, scope: Any) -> tuple[list[tuple[str, Columns]], bool]:
         """The relations of a SELECT, each by the qualifier of its columns; whether there are no others."""
-        select = scope.expression
-        from_ = select.args.get("from_")
-        nodes = [from_.this] if from_ else []
-        nodes += [join.this for join in select.args.get("joins") or ()]
-        exp = exp_module()
-        plain = [node for node in nodes if isinstance(node, (exp.Table, exp.Subquery))]
-        found = [(node.alias_or_name, self._of_relation(node, scope)) for node in plain]
-        others = select.args.get("laterals") or any(node.args.get("joins") for node in nodes)
-        return found, len(plain) == len(nodes) and not others
+        nodes, complete = self._nodes_read(scope)
+        return [(node.alias_or_name, self._of_relation(node, scope)) for node in nodes], complete
+
+    def _nodes_read(self, scope: Any) -> tuple[list[Any], bool]:
+        """The nodes of the relations of a SELECT; whether their columns are all that it reads."""
+        select, exp = scope.expression, exp_module()
+        read = [part.this for part in (select.args.get("from_"), *(select.args.get("joins") or ())) if part]
+        read = [node for node in read if node is not None]
+        nodes, laterals = [other for node in read for other in _joined_in(node)], select.args.get("laterals")
+        plain = all(isinstance(node, (exp.Table, exp.Subquery)) for node in nodes)
+        return [*nodes, *(laterals or ())], plain and not laterals and len(nodes) == len(read)
 
     def _of_relation(self, node: Any, scope: Any) -> Columns:
-        columns = UNKNOWN if node.args.get("pivots") else self._columns_of(node, scope)
+        columns = self._columns_of(node, scope)
+        if node.args.get("pivots"):  # it has some of these columns, and others
+            columns = Columns(columns.known)
         alias = node.args.get("alias")
         return _renamed(columns, (alias.args.get("columns") or ()) if alias else ())
 
     def _columns_of(self, node: Any, scope: Any) -> Columns:
         exp = exp_module()
-        if isinstance(node, exp.Subquery):
-            inner = node.unnest()
+        subquery = node.this if isinstance(node, exp.Lateral) else node
+        if isinstance(subquery, exp.Subquery):
+            inner = subquery.unnest()
             of_query = next((s for s in self._scopes if s.expression is inner), None)
             return self._outputs(of_query) if of_query is not None else UNKNOWN
-        if not all(is_named(part) for part in node.parts):
+        if not isinstance(node, exp.Table) or not all(is_named(part) for part in node.parts):
             return UNKNOWN
         name = ".".join(part.name for part in node.parts)
         if name.startswith(PLACEHOLDER):
@@ -159,7 +226,7 @@ class QueryColumns:
             return WINDOW_TYPE
         if expression.call in _COUNTS:
             return "BIGINT"
-        if isinstance(expression.tree, exp_module().Cast):
+        if isinstance(expression.tree, exp_module().Cast) and expression.tree.to is not None:
             return str(expression.tree.to.sql(dialect="spark"))
         column = expression.column
         if column is None:
@@ -201,6 +268,20 @@ class QueryColumns:
                 yield span, every
 
 
+def _joined_in(node: Any) -> list[Any]:
+    """A relation, or those that are joined in its parentheses, and those that are joined to it there."""
+    exp = exp_module()
+    inside = node.this if isinstance(node, exp.Subquery) and not node.alias else None
+    first = _joined_in(inside) if isinstance(inside, (exp.Table, exp.Subquery)) else [node]
+    return [*first, *(other for join in node.args.get("joins") or () for other in _joined_in(join.this))]
+
+
+def _words_of(item: Any, source: str) -> set[str]:
+    """The folded names of an item, and of the functions that it calls."""
+    names = (node.name.casefold() for node in item.find_all(exp_module().Identifier))
+    return {*names, *(name_of(node, source) for node in item.walk())}
+
+
 def type_in(columns: Iterable[NameAndType], name: str) -> str:
     """The type of the first column of that name; "" where there is none."""
     folded = name.casefold()
@@ -232,7 +313,7 @@ def _scopes_of(query: Query) -> list[Any]:
         return []
     try:
         return list(traverse_scope(query.tree.unnest()))
-    except (SqlglotError, RecursionError):
+    except (SqlglotError, RecursionError, AttributeError):  # a node of an unfinished query can be missing
         return []
 
 

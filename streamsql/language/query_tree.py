@@ -13,7 +13,7 @@ from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Watermark
 from streamsql.language.tokens import Token, quote_name, unquote
-from streamsql.language.tree_nodes import Call, calls_in, exp_module
+from streamsql.language.tree_nodes import Call, calls_in
 
 
 @dataclass(frozen=True)
@@ -260,14 +260,6 @@ class Query:
     def words(self) -> frozenset[str]:
         """All names and words of the query, case-folded; they include every column that it uses."""
         return unread_query.words_of(self.tokens)
-
-    @cached_property
-    def uses_all_columns(self) -> bool:
-        """Whether it may use columns that it does not name: `*`, other than in count(*)."""
-        exp = exp_module()
-        if self.tree is None or self.own:
-            return True
-        return any(not isinstance(star.parent, exp.Count) for star in self.tree.find_all(exp.Star))
 
     @property
     def names(self) -> tuple[Named, ...]:

@@ -1,4 +1,4 @@
-"""Tokens between commas and parentheses."""
+"""Tokens between commas and parentheses, and those that start clauses."""
 
 from __future__ import annotations
 
@@ -35,9 +35,22 @@ def closing(tokens: Sequence[Token], at: int) -> int:
     return len(tokens)
 
 
-_AFTER_ITEMS = frozenset(
-    "FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW QUALIFY OFFSET INTO SELECT |>".split()
+CLAUSES = frozenset(
+    """SELECT FROM WHERE GROUP HAVING QUALIFY ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW ON USING
+    JOIN UNION EXCEPT INTERSECT MINUS""".split()
 )
+_NO_CLAUSES = (("DISTINCT", "FROM"), ("DISTINCT", "ON"), ("*", "EXCEPT"), ("WITHIN", "GROUP"))
+
+
+def begins_clause(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token starts a clause, and is no name spelled like one and no part of an expression."""
+    token, before = tokens[at], tokens[at - 1].upper if at else ""
+    word = token.upper
+    if word not in CLAUSES or token.kind != "word" or before in (".", "AS"):
+        return False
+    if word == "WINDOW":
+        return [t.upper for t in tokens[at + 2 : at + 3]] == ["AS"]
+    return (before, word) not in _NO_CLAUSES
 
 
 def select_lists(tokens: Sequence[Token]) -> Iterator[list[list[Token]]]:
@@ -49,7 +62,7 @@ def select_lists(tokens: Sequence[Token]) -> Iterator[list[list[Token]]]:
         behind, depth = first, 0
         while behind < len(tokens):
             depth += (tokens[behind].text in "([") - (tokens[behind].text in ")]")
-            if depth < 0 or (depth == 0 and tokens[behind].upper in _AFTER_ITEMS):
+            if depth < 0 or (depth == 0 and (tokens[behind].text == "|>" or begins_clause(tokens, behind))):
                 break
             behind += 1
         yield [item for item in items_of(list(tokens[first:behind])) if item]

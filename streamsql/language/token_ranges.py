@@ -8,6 +8,7 @@ from typing import Any
 from streamsql.errors import Span
 from streamsql.language.console_clauses import Cut
 from streamsql.language.expression import Expression
+from streamsql.language.token_groups import begins_clause
 from streamsql.language.tokens import Token
 
 LEFT = "the query has a clause that is left to Spark"
@@ -30,16 +31,12 @@ class TokenRanges:
         self.close = _closers(self.tokens)
 
     def begins(self, at: int, word: str) -> bool:
-        """Whether the token starts a clause, and is not a name spelled like one."""
-        if self.word(at) != word or self.tokens[at].kind != "word" or self.word(at - 1) in (".", "AS"):
-            return False
-        if word == "FROM":
-            return self.word(at - 1) != "DISTINCT"
+        """Whether the token starts that clause, and is not a name spelled like it."""
         if word == "LATERAL":
-            return self.word(at + 1) == "VIEW"
-        if word == "GROUP":
-            return self.word(at - 1) != "WITHIN"
-        return True
+            return (
+                self.word(at) == word and self.word(at + 1) == "VIEW" and self.word(at - 1) not in (".", "AS")
+            )
+        return self.word(at) == word and begins_clause(self.tokens, at)
 
     def word(self, at: int) -> str:
         return self.tokens[at].upper if 0 <= at < len(self.tokens) else ""

@@ -264,7 +264,9 @@ def tables_read(tree: Any) -> Iterator[Any]:
     exp = exp_module()
     clauses: dict[int, dict[str, int]] = {}  # the places of the queries of each WITH clause
     places: dict[int, int] = {}
-    for clause in tree.root().find_all(exp.With):
+    nodes = list(tree.find_all(exp.With, exp.Table))
+    around = nodes if tree.parent is None else tree.root().find_all(exp.With)
+    for clause in (node for node in around if isinstance(node, exp.With)):
         named = clauses.setdefault(id(clause), {})
         for place, cte in enumerate(clause.expressions):
             named.setdefault(cte.alias.casefold(), place)
@@ -284,6 +286,6 @@ def tables_read(tree: Any) -> Iterator[Any]:
             node = above
         return False
 
-    for table in tree.find_all(exp.Table):
+    for table in (node for node in nodes if isinstance(node, exp.Table)):
         if (len(table.parts) > 1 or not is_cte(table)) and not table.find_ancestor(exp.Hint):
             yield table

@@ -31,20 +31,7 @@ def qualifiers_of(tokens: Sequence[Token]) -> frozenset[str]:
 
 def named_queries_of(tokens: Sequence[Token]) -> frozenset[str]:
     """The names of WITH queries, case-folded."""
-    names, opened = set[str](), list[int]()
-    for at, token in enumerate(tokens):
-        if token.kind != "sign" or token.text not in "()":
-            continue
-        if token.text == "(":
-            opened.append(at)
-            if at > 1 and tokens[at - 1].upper == "AS" and tokens[at - 2].kind in ("word", "quoted"):
-                names.add(unquote(tokens[at - 2]).casefold())
-        elif opened:
-            begin = opened.pop()
-            listed = begin and tokens[begin - 1].kind in ("word", "quoted")
-            if listed and [t.upper for t in tokens[at + 1 : at + 3]] == ["AS", "("]:
-                names.add(unquote(tokens[begin - 1]).casefold())
-    return frozenset(names)
+    return frozenset(name for name, _, _ in _named_queries(tokens))
 
 
 def calls_of_tokens(tokens: Sequence[Token]) -> list[Call]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from streamsql.definitions import Sink
 from streamsql.language.expression import Expression
+from streamsql.language.nested_queries import reads_all_columns
 from streamsql.language.query_tree import Block, Query
 from streamsql.plan.plans import LivePart
 
@@ -29,7 +30,7 @@ def live_part(query: Query, live: Sequence[Sink]) -> LivePart | None:
     )
     if not plain or relation is None or relation.sample or relation.pivot or block.other:
         return None
-    words = None if query.uses_all_columns else query.words
+    words = None if reads_all_columns(query) else query.words
     part = LivePart(live[0].name, words, tuple(_conditions(block)))
     return part if part.words is not None or part.conditions else None
 

@@ -73,11 +73,14 @@ class Resolver:
             return UNKNOWN
         self._level += 1
         try:
-            return self._of(read_query(text)).outputs()
+            return self._of(self._read(text)).outputs()
         except StreamsqlError:
             return UNKNOWN
         finally:
             self._level -= 1
+
+    def _read(self, text: str) -> Query:
+        return read_query(text)
 
     def missing(self, query: Query) -> list[tuple[Span, list[str]]]:
         """For each name of a query that no relation has: its place, and the columns that there are."""

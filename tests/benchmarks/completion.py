@@ -79,7 +79,8 @@ class Typist:
 async def type_statement(statement: str, known: Catalog) -> tuple[list[float], list[float]]:
     """Seconds per key that opens a menu, and per key that opens none."""
     with create_pipe_input() as pipe:
-        desk: Any = SimpleNamespace(session=SimpleNamespace(catalog=known), columns=lambda name: ())
+        session = SimpleNamespace(catalog=known, columns=lambda name: (), query_state=lambda name: "query")
+        desk: Any = SimpleNamespace(session=session)
         prompt: PromptSession[str] = PromptSession(
             multiline=True,
             completer=ThreadedCompleter(_Completer(lambda: desk)),

@@ -125,7 +125,15 @@ def _star(node: Any) -> str | None:
     return None
 
 
-_OF_READERS = {"delim": "sep", "sep": "sep", "header": "header", "quote": "quote", "escape": "escape"}
+def _numbered(node: Any) -> str:
+    """#2 of DuckDB is the second column of FROM, whose name is not in the text."""
+    raise Untranslatable
+
+
+OF_READERS = {
+    "delim": "sep", "sep": "sep", "header": "header", "quote": "quote", "escape": "escape",
+    "comment": "comment", "encoding": "encoding", "nullstr": "nullValue",
+}  # fmt: skip
 """Arguments of read_csv of DuckDB, and the options of Spark."""
 
 
@@ -144,9 +152,9 @@ def _table_of_files(node: Any) -> str | None:
         first, *further = [source.this, *given] if is_named else given
         names = [p.name for p in (first.expressions if isinstance(first, exp.Array) else [first])]
         for option in further:
-            key = _OF_READERS.get(option.this.name.casefold()) if isinstance(option, exp.EQ) else None
+            key = OF_READERS.get(option.this.name.casefold()) if isinstance(option, exp.EQ) else None
             if key is None:
-                return None
+                raise Untranslatable
             options[key] = sql_of(option.expression)
     kind = extension(names[0]) if names else ""
     if not kind and any("/" in name for name in names):
@@ -503,7 +511,7 @@ def _table() -> dict[str, Callable[[Any], str | None]]:
         "Lambda": _lambda,
         "AtTimeZone": lambda node: f"convert_timezone({sql_of(node.args['zone'])}, {sql_of(node.this)})",
         "Count": lambda node: "count(*)" if node.this is None and not node.expressions else None,
-        "PositionalColumn": lambda node: sql_of(node.this),
+        "PositionalColumn": _numbered,
         "Localtimestamp": lambda node: "localtimestamp()",
         "StartsWith": _call("startswith({0}, {1})"),
     }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
+from streamsql.language.dialects.expressions import OF_READERS
 from streamsql.language.dialects.statements import operators
 from streamsql.language.dialects.translation import makes_rows_side_by_side
+from streamsql.language.token_groups import closing
 from streamsql.language.tokens import Token, tokenize
 
 _CLAUSES = {
@@ -30,11 +33,34 @@ def hint_of(text: str) -> str:
         return _CLAUSES["PERCENT"]
     if makes_rows_side_by_side(tokens):
         return "inline(arrays_zip(a, b)) AS (a, b) makes rows of several lists side by side"
+    if any(_is_numbered(tokens, at) for at in range(1, len(tokens) - 1)):
+        return "a query names its columns; ORDER BY 2 and GROUP BY 2 take the second item of SELECT"
+    if option := next(_reader_options(tokens), ""):
+        return f"{option} is an option of DuckDB; csv.`f.csv` WITH (…) takes those of DESCRIBE CONNECTOR csv;"
     for at in range(1, len(tokens)):
         for parts, hint in _forms():
             if _stands(tokens[at : at + len(parts)], parts):
                 return hint
     return ""
+
+
+_BEFORE_NUMBER = frozenset(("SELECT", "DISTINCT", "WHERE", "AND", "OR", "BY", ",", "(", "="))
+
+
+def _is_numbered(tokens: list[Token], at: int) -> bool:
+    """Whether a token is the sign of `#1`, which is the first column in DuckDB."""
+    number = tokens[at + 1]
+    sign = tokens[at].text == "#" and number.kind == "number" and tokens[at].end == number.start
+    return sign and tokens[at - 1].upper in _BEFORE_NUMBER
+
+
+def _reader_options(tokens: list[Token]) -> Iterator[str]:
+    """The options of `read_csv('f.csv', skip = 1)` that Spark does not have under another name."""
+    for at, token in enumerate(tokens[:-1]):
+        if token.upper in ("READ_CSV", "READ_CSV_AUTO") and tokens[at + 1].text == "(":
+            inside = tokens[at + 2 : closing(tokens, at + 1)]
+            named = (key for key, sign in zip(inside, inside[1:], strict=False) if sign.text == "=")
+            yield from (key.text for key in named if key.text.casefold() not in OF_READERS)
 
 
 def _stands(tokens: list[Token], parts: tuple[str, ...]) -> bool:

@@ -56,6 +56,8 @@ class _Definition:
 
 def own_definition(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
     """The console's own statement for a CREATE of another console, and a remark; "" for other statements."""
+    if tokens[0].upper != "CREATE":
+        return "", ""
     parts = _parts(text, list(tokens))
     if parts is None:
         return _with_own_watermark(text, list(tokens)), ""
@@ -379,8 +381,11 @@ def _options() -> tuple[tuple[str, str | None, str], ...]:
 
 def sql_function(text: str, tokens: Sequence[Token]) -> str:
     """CREATE FUNCTION … LANGUAGE SQL AS $$ SELECT x + 1 $$ as Spark writes it; "" for any other statement."""
+    words = [t.upper for t in tokens[:4]]
+    if words[:1] != ["CREATE"] or "FUNCTION" not in words:
+        return ""
     words = [t.upper for t in tokens]
-    if words[:1] != ["CREATE"] or "FUNCTION" not in words[1:4] or "AS" not in words or "SQL" not in words:
+    if "AS" not in words or "SQL" not in words:
         return ""
     language = next((n for n in range(len(words)) if words[n : n + 2] == ["LANGUAGE", "SQL"]), None)
     at = words.index("AS")

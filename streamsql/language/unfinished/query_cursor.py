@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from streamsql.language.grammar import load
 from streamsql.language.tokens import Token, unquote
-from streamsql.language.unfinished.blocks import Place
-from streamsql.language.unfinished.query_reader import read_query
+from streamsql.language.unfinished.place import Place, places_of
 from streamsql.language.unfinished.query_words import (
     AFTER_OPERAND,
     AFTER_WORD,
@@ -29,6 +29,7 @@ from streamsql.language.unfinished.query_words import (
     after_operand,
     ends_operand,
 )
+from streamsql.language.unfinished.repair import completed
 
 _WITH_FROM = frozenset(("DELETE", "SHOW"))
 _AFTER_SELECT = ("GROUP", "HAVING", "ORDER", "QUALIFY")
@@ -36,19 +37,30 @@ _AFTER_SELECT = ("GROUP", "HAVING", "ORDER", "QUALIFY")
 
 @dataclass(frozen=True)
 class QueryCursor:
-    """place: the cursor's position; expected: keywords in quotes, terminals by name; qualifiers: the names
-    before a dot at the cursor; compared: the column before an `=` at the cursor, "" for none.
+    """expected: keywords in quotes, terminals by name; qualifiers: the names before a dot at the cursor;
+    compared: the column before an `=` at the cursor, "" for none.
     """
 
-    place: Place
     expected: tuple[str, ...]
     qualifiers: tuple[str, ...]
     compared: str
-    _written: str
+    _places: list[Place]
+    _before: list[Token]
+    _behind: list[Token]
+
+    @cached_property
+    def text(self) -> str:
+        """The query with a name at the cursor; see repair.py."""
+        return completed(self._before, self._behind, self._places)
+
+    @property
+    def place(self) -> Place:
+        """The cursor's position."""
+        return self._places[-1]
 
     def has_equality(self, left: str, right: str) -> bool:
         """Whether `left = right` is written before the cursor."""
-        return f"{left}={right}".casefold() in self._written
+        return f"{left}={right}".casefold() in "".join(t.text for t in self._before).casefold()
 
 
 def query_start(tokens: list[Token]) -> int | None:
@@ -68,14 +80,15 @@ def query_start(tokens: list[Token]) -> int | None:
 
 def query_cursor(before: list[Token], behind: list[Token], typed: str) -> QueryCursor:
     """The cursor between the tokens of a query; typed: the unfinished word at the cursor."""
-    _, place = read_query([*before, *behind], len(before))
+    places = places_of(before)
     compared = unquote(before[-2]) if before[-1].text == "=" and len(before) > 1 else ""
     return QueryCursor(
-        place,
-        tuple(dict.fromkeys(_expected(before, place, typed))),
+        tuple(dict.fromkeys(_expected(before, places[-1], typed))),
         _qualifiers(before),
         compared,
-        "".join(t.text for t in before).casefold(),
+        places,
+        before,
+        behind,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamsql.language.tokens import Token
-from streamsql.language.unfinished.blocks import Place
+from streamsql.language.unfinished.place import Place
 
 # The words of queries, for syntax highlighting.
 SELECT_WORDS = (

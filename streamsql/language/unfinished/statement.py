@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from streamsql.language.grammar import load
 from streamsql.language.statements.registry import STATEMENTS
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, unquote
-from streamsql.language.unfinished.blocks import Block
 from streamsql.language.unfinished.order_of_use import in_order_of_use
 from streamsql.language.unfinished.query_cursor import QueryCursor, query_cursor, query_start
-from streamsql.language.unfinished.query_reader import read_query
 from streamsql.language.unfinished.spark_words import expected_by_spark
 
 # Spark's statements come after the console's own.
@@ -137,11 +137,11 @@ class UnfinishedStatement:
         """The columns declared before the cursor, in a CREATE: (name, type)."""
         return _declared(self.before)
 
-    def following_query(self) -> Block | None:
-        """The query after the cursor; None if there is no text."""
+    def following_query(self) -> str:
+        """The text of the query after the cursor; "" for none."""
         heads = ("SELECT", "WITH")
         start = next((i for i, t in enumerate(self.behind) if t.upper in heads), len(self.behind))
-        return read_query(list(self.behind[start:]))[0] if self.behind else None
+        return " ".join(token.text for token in self.behind[start:])
 
     # ---- connector, options and settings --------------------------------------------------
 
@@ -230,18 +230,9 @@ def _declared(tokens: list[Token]) -> list[tuple[str, str]]:
     opening = next((i for i, t in enumerate(tokens) if t.text == "(" or t.upper == "USING"), None)
     if opening is None or tokens[opening].text != "(":
         return []
-    columns: list[tuple[str, str]] = []
-    depth, start = 0, opening + 1
-    for at in range(opening, len(tokens)):
-        text = tokens[at].text
-        depth += (text in ("(", "<")) - (text in (")", ">"))
-        if depth == 0 or (depth == 1 and text == ","):
-            part = tokens[start:at]
-            if part and part[0].kind in ("word", "quoted"):
-                words = [t.text for t in part[1:]]
-                ends = (i for i, w in enumerate(words) if w.upper in ("COMMENT", "NOT"))
-                columns.append((unquote(part[0]), " ".join(words[: next(ends, len(words))])))
-            start = at + 1
-        if depth == 0:
-            break
+    columns = []
+    for item in items_of(tokens[opening + 1 : closing(tokens, opening)]):
+        kind = takewhile(lambda token: token.upper not in ("COMMENT", "NOT"), item[1:])
+        if item and item[0].kind in ("word", "quoted"):
+            columns.append((unquote(item[0]), " ".join(token.text for token in kind)))
     return columns

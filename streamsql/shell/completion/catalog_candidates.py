@@ -95,9 +95,8 @@ def _columns(context: Context) -> Iterator[Offer]:
         connector = connectors().get(statement.connector)
         if not columns and connector is not None:
             columns = [(c.name, c.type) for c in connector.fixed_columns]
-    query = None if columns else statement.following_query()
-    if query is not None:
-        columns = context.resolver.of_block(query)
+    if not columns and (query := statement.following_query()):
+        columns = list(context.resolver.of_text(query).known)
     return column_offers(event_times_first(columns) if statement.expects_event_time else columns)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamsql.catalog import Catalog
+from streamsql.language.query_columns import Surroundings
 from streamsql.language.tokens import quote_name
 from streamsql.language.unfinished.query_cursor import QueryCursor
 from streamsql.language.unfinished.statement import UnfinishedStatement
@@ -58,6 +59,11 @@ class Context:
         """The cursor in the query; used only if the statement's query expects something."""
         assert self.statement.query is not None
         return self.statement.query
+
+    @cached_property
+    def around(self) -> Surroundings:
+        """What a name at the cursor can mean."""
+        return self.resolver.around(self.query.text)
 
     @property
     def lower(self) -> bool:

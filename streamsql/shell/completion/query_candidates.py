@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from streamsql.language import reference
 from streamsql.language.expression import WINDOW_TYPE
-from streamsql.language.query_columns import type_in
+from streamsql.language.query_columns import Visible, type_in
 from streamsql.language.struct_types import struct_fields
 from streamsql.language.tokens import quote_name
-from streamsql.language.unfinished.blocks import Relation
 from streamsql.shell.completion.catalog_candidates import named_relations, own_functions
-from streamsql.shell.completion.column_resolver import NameAndType
 from streamsql.shell.completion.offers import (
     FUNCTION,
     Context,
@@ -23,11 +22,12 @@ from streamsql.shell.completion.offers import (
     qualified_offer,
 )
 
+_NONE = Visible("", "", (), 0)
+
 
 def _relations(context: Context) -> Iterator[Offer]:
     """The relations for FROM and JOIN: the queries named by WITH, streams, live tables, tables."""
-    blocks = context.query.place.block.outward()
-    for name in dict.fromkeys(name for block in blocks for name in block.ctes):
+    for name in context.around.queries:
         yield Offer(quote_name(name), "WITH")
     yield from named_relations(context)
 
@@ -57,26 +57,23 @@ def _functions_of_spark(upper: bool) -> tuple[Offer, ...]:
 
 def _columns(context: Context) -> Iterator[Offer]:
     """The columns that a block reads, qualified if two have the same name."""
-    block = context.query.place.block
-    known = [(r, context.resolver.of_relation(r, block)) for r in block.relations]
-    counts: dict[str, int] = {}
-    for _, columns in known:
-        for name, _ in columns:
-            counts[name.casefold()] = counts.get(name.casefold(), 0) + 1
-    for relation, columns in known:
-        for name, kind in columns:
+    around = context.around
+    read = around.relations[0]
+    counts = Counter(name.casefold() for relation in read for name, _ in relation.columns)
+    for relation in read:
+        for name, kind in relation.columns:
             if counts[name.casefold()] > 1 and relation.qualifier:
                 yield qualified_offer(relation.qualifier, (name, kind))
             else:
                 yield Offer(quote_name(name), kind or "column", keys=(name.casefold(),))
-    if block.names_window and "window" not in counts:
+    if around.names_window and "window" not in counts:
         yield Offer("window", WINDOW_TYPE)
     if context.typed:
-        yield from _qualifiers(block.relations)
+        yield from _qualifiers(read)
         yield from _outer_columns(context)
 
 
-def _qualifiers(relations: list[Relation]) -> Iterator[Offer]:
+def _qualifiers(relations: Sequence[Visible]) -> Iterator[Offer]:
     """The qualifiers of columns, if a query reads several relations."""
     for relation in relations if len(relations) > 1 else ():
         if relation.qualifier:
@@ -86,18 +83,17 @@ def _qualifiers(relations: list[Relation]) -> Iterator[Offer]:
 
 def _outer_columns(context: Context) -> Iterator[Offer]:
     """The columns of the queries around a sub-query."""
-    for outer in list(context.query.place.block.outward())[1:]:
-        for relation in outer.relations:
+    for outer in context.around.relations[1:]:
+        for relation in outer:
             if relation.qualifier:
-                for column in context.resolver.of_relation(relation, outer):
+                for column in relation.columns:
                     yield qualified_offer(relation.qualifier, column)
 
 
 def _select_aliases(context: Context) -> Iterator[Offer]:
     """The columns of the select list that are not columns of a relation."""
-    block, resolver = context.query.place.block, context.resolver
-    read = {n.casefold() for r in block.relations for n, _ in resolver.of_relation(r, block)}
-    return column_offers(c for c in resolver.of_block(block) if c[0].casefold() not in read)
+    read = {n.casefold() for r in context.around.relations[0] for n, _ in r.columns}
+    return column_offers(c for c in context.around.outputs if c[0].casefold() not in read)
 
 
 def _qualified_names(context: Context) -> Iterator[Offer]:
@@ -110,63 +106,54 @@ def _qualified_names(context: Context) -> Iterator[Offer]:
         for table in context.catalog.tables.values():
             if table.name.casefold().startswith(prefix.casefold()):
                 yield Offer(table.name[len(prefix) :], "table")
-    columns = resolver.qualified(names[0], place.block)
+    columns = resolver.qualified(names[0], context.around)
     for name in names[1:]:
         columns = struct_fields(type_in(columns, name))
     if place.clause == "ON":
-        others = [r for r in place.relations if r.qualifier.casefold() != names[0].casefold()]
-        shared = {n.casefold() for r in others for n, _ in resolver.of_relation(r, place.block)}
+        others = [r for r in _before(context) if r.qualifier.casefold() != names[0].casefold()]
+        shared = {n.casefold() for r in others for n, _ in r.columns}
         columns = sorted(columns, key=lambda column: column[0].casefold() not in shared)
     yield from column_offers(columns)
 
 
+def _before(context: Context) -> list[Visible]:
+    """The relations of the SELECT that are written before the cursor."""
+    around = context.around
+    return sorted((r for r in around.relations[0] if r.start < around.start), key=lambda r: r.start)
+
+
 def _event_times(context: Context) -> Iterator[Offer]:
     """After WATERMARK: the columns of the relation before it."""
-    place = context.query.place
-    return column_offers(
-        event_times_first(
-            c for r in place.relations[-1:] for c in context.resolver.of_relation(r, place.block)
-        )
-    )
-
-
-def _joined(context: Context) -> tuple[list[Relation], list[NameAndType]]:
-    """(the relations before the last joined one, the columns of the last)."""
-    place = context.query.place
-    *left, right = place.relations or [Relation()]
-    return left, context.resolver.of_relation(right, place.block)
+    return column_offers(event_times_first(c for r in _before(context)[-1:] for c in r.columns))
 
 
 def _shared_columns(context: Context) -> Iterator[Offer]:
     """The columns that the last joined relation shares with those before it."""
-    block, resolver = context.query.place.block, context.resolver
-    left, columns = _joined(context)
-    there = {n.casefold() for r in left for n, _ in resolver.of_relation(r, block)}
-    return column_offers(c for c in columns if c[0].casefold() in there)
+    *left, right = _before(context) or [_NONE]
+    others = {n.casefold() for r in left for n, _ in r.columns}
+    return column_offers(c for c in right.columns if c[0].casefold() in others)
 
 
 def _join_keys(context: Context) -> Iterator[Offer]:
     """After JOIN … ON: `a.id = b.id` for each column that both sides have and that is not yet compared."""
-    query, resolver = context.query, context.resolver
-    left, columns = _joined(context)
-    right = query.place.relations[-1].qualifier if query.place.relations else ""
-    there = {name.casefold(): name for name, _ in columns}
-    for relation in left if right else ():
-        for name, kind in resolver.of_relation(relation, query.place.block):
-            if name.casefold() not in there or not relation.qualifier:
+    *left, right = _before(context) or [_NONE]
+    names = {name.casefold(): name for name, _ in right.columns}
+    for relation in left if right.qualifier else ():
+        for name, kind in relation.columns:
+            if name.casefold() not in names or not relation.qualifier:
                 continue
             mine = f"{quote_name(relation.qualifier)}.{quote_name(name)}"
-            other = f"{quote_name(right)}.{quote_name(there[name.casefold()])}"
-            if not query.has_equality(mine, other):
+            other = f"{quote_name(right.qualifier)}.{quote_name(names[name.casefold()])}"
+            if not context.query.has_equality(mine, other):
                 text = f"{mine} = {other}"
                 yield Offer(text, f"key, {kind}" if kind else "key", keys=(text.casefold(), name.casefold()))
 
 
 def _equal_columns(context: Context) -> Iterator[Offer]:
     """After `ON a.id =`: the columns of that name, those of the last joined relation first."""
-    place, name = context.query.place, context.query.compared
-    for relation in reversed(place.relations if name else []):
-        for column in context.resolver.of_relation(relation, place.block):
+    name = context.query.compared
+    for relation in reversed(_before(context) if name else []):
+        for column in relation.columns:
             if column[0].casefold() == name.casefold() and relation.qualifier:
                 yield qualified_offer(relation.qualifier, column)
 
