@@ -105,6 +105,13 @@ SITUATIONS = {
 }  # fmt: skip
 
 
+def put(file: Path, rows: str) -> None:
+    """Put a whole file into a folder that a query reads: it could list one that is still being written."""
+    whole = file.parent.with_name(f"{file.parent.name}-{file.name}")
+    whole.write_text(rows)
+    whole.rename(file)
+
+
 def fed(console: Any, folder: Path, name: str, situation: Situation) -> None:
     """The stream and the live table of a situation, after all of its files were read, one in each micro-batch."""
     folder.mkdir()
@@ -114,7 +121,7 @@ def fed(console: Any, folder: Path, name: str, situation: Situation) -> None:
           {situation.select.format(s=f"s_{name}")};"""
     )
     for number, rows in enumerate(situation.files):
-        (folder / f"{number}.csv").write_text(rows)
+        put(folder / f"{number}.csv", rows)
         console.run(f"AWAIT QUERY {name} IDLE;")
 
 
@@ -146,7 +153,7 @@ def test_a_join_of_streams_keeps_rows_for_a_partner(console: Console, tmp_path: 
     for name in ("l", "r"):
         (tmp_path / name).mkdir()
         console.run(f"CREATE STREAM {name} (k STRING, n INT) USING csv OPTIONS (path '{tmp_path / name}');")
-        (tmp_path / name / "1.csv").write_text("a,1\nb,2\n" if name == "l" else "a,3\n")
+        put(tmp_path / name / "1.csv", "a,1\nb,2\n" if name == "l" else "a,3\n")
     console.run("CREATE LIVE TABLE j AS SELECT l.k, r.n FROM l JOIN r ON l.k = r.k; AWAIT QUERY j IDLE;")
     told = places(console, "j", "l")
     agree(told, "3", "", "")
@@ -189,7 +196,7 @@ def test_late_and_malformed_rows_before_and_after_a_restart(opened: Open, tmp_pa
 
 def test_the_last_line_of_a_script_has_the_account(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "1.csv").write_text(ROWS + BAD)
+    put(tmp_path / "in" / "1.csv", ROWS + BAD)
     script = f"""CREATE STREAM s (k STRING, n INT, at TIMESTAMP) USING csv OPTIONS (path '{tmp_path}/in') ON MALFORMED SKIP;
         CREATE LIVE TABLE u TRIGGER AVAILABLE NOW AS SELECT k FROM s WHERE n > 1; AWAIT QUERY u;"""
     outcome = run_here(spark, tmp_path, Source("a.sql", script))
