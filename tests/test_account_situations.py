@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Console, notes_of
 from scripts import run_here
-from test_accounts import agree, places
+from test_accounts import agree, places, put
 from test_reopened import Open, opened  # noqa: F401
 from test_server import Host
 
@@ -103,13 +103,6 @@ SITUATIONS = {
     ),
     "no data": Situation("SELECT k FROM {s}", (), ("", "", ""), 0, "no data: the folder", "NO_DATA", {}, more=""),
 }  # fmt: skip
-
-
-def put(file: Path, rows: str) -> None:
-    """Put a whole file into a folder that a query reads: it could list one that is still being written."""
-    whole = file.parent.with_name(f"{file.parent.name}-{file.name}")
-    whole.write_text(rows)
-    whole.rename(file)
 
 
 def fed(console: Any, folder: Path, name: str, situation: Situation) -> None:

@@ -143,6 +143,13 @@ class Places:
     metrics: dict[str, float]
 
 
+def put(file: Path, rows: str) -> None:
+    """Put a whole file into a folder that a query reads: it could list one that is still being written."""
+    whole = file.parent.with_name(f"{file.parent.name}-{file.name}")
+    whole.write_text(rows)
+    whole.rename(file)
+
+
 def places(console: Console | Opened, query: str, stream: str) -> Places:
     """What each place says. The query is idle."""
 
@@ -221,7 +228,7 @@ def test_late_rows_of_an_updating_query(console: Console, tmp_path: Path) -> Non
         AWAIT QUERY u IDLE;"""
     )
     late = "".join(f"x,2024-05-01 10:0{n}:00\n" for n in range(5))
-    (folder / "2.csv").write_text(f"{late}d,2024-05-01 15:01:00\n")
+    put(folder / "2.csv", f"{late}d,2024-05-01 15:01:00\n")
     console.run("AWAIT QUERY u IDLE;")
     told = places(console, "u", "s")
     # Spark drops the five rows after it has combined those of a window: it counts one.
@@ -270,7 +277,7 @@ def test_malformed_rows_a_file_that_grew_and_a_file_of_the_future(console: Conso
     os.utime(tmp_path / "2.csv", (future, future))
     (tmp_path / "2.csv").rename(folder / "2.csv")
     console.run("AWAIT QUERY u IDLE;")
-    (folder / "3.csv").write_text("10,11\n")
+    put(folder / "3.csv", "10,11\n")
     told = places(console, "u", "s")
     assert told.why.code == "FILES_TOO_OLD"
     assert told.why.verdict == (
@@ -338,7 +345,7 @@ def test_tomorrow(opened: Open, tmp_path: Path, eventually: Callable[..., None])
         "nothing new: all that the source has was read before this start, 2 rows"
     )
     assert told.why.proposal == ""
-    (folder / "2.csv").write_text("c,2024-05-01 14:00:00\n")
+    put(folder / "2.csv", "c,2024-05-01 14:00:00\n")
     console.run("AWAIT QUERY v IDLE;")
     told = places(console, "v", "s")
     assert (told.shown["rows in"], told.shown["rows out"]) == (3, 3)

@@ -25,6 +25,8 @@ from streamsql.cli.arguments import command_parser, in_order
 from streamsql.cli.serve_command import serve_parser
 from streamsql.language.parser import parse_script
 
+ROOMS = ("pyproject.toml", "grammars/", "streamsql/")
+
 UNIT, DOCKERFILE = ROOT / "examples" / "streamsql.service", ROOT / "examples" / "Dockerfile"
 INSTRUCTIONS = {
     "FROM", "COPY", "RUN", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT",
@@ -103,6 +105,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> zipfile.ZipFile:
     return zipfile.ZipFile(tmp_path / hatchling.build.build_wheel(str(tmp_path)))
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_all_that_a_console_reads(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     wanted = files_below("streamsql", "streamsql")
@@ -112,6 +115,7 @@ def test_the_wheel_holds_all_that_a_console_reads(wheel: zipfile.ZipFile) -> Non
     assert installed == wanted
 
 
+@pytest.mark.slow
 def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
     folder = f"streamsql_console-{__version__}.dist-info"
     facts = message_from_bytes(wheel.read(f"{folder}/METADATA"))
