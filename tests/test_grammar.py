@@ -34,6 +34,8 @@ from streamsql.language.tokens import (
 from streamsql.plan.planner import Context, plan
 from streamsql.plan.plans import DefineSink, DefineStream
 
+ROOMS = ("streamsql/language/", "grammars/")
+
 # The grammar, and that of the queries that are made up here; sqlglot reads them.
 SHAPES = Path(__file__).with_name("query_shapes.gram").read_text("utf-8")
 GRAMMAR = Grammar([*(f"{name} <- {rule}" for name, rule in load().rules.items()), SHAPES])
@@ -515,6 +517,7 @@ def noisy(draw: Any) -> str:
     return draw(st.sampled_from([" ", "", "\n"])).join(tokens) if draw(st.booleans()) else " ".join(tokens)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(noisy())
 def test_noise_raises_only_our_own_errors(text: str) -> None:
