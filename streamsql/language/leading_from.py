@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from streamsql.errors import Span
 from streamsql.language.origin import Origin
 from streamsql.language.terminals import behind_with
-from streamsql.language.token_groups import begins_clause
 from streamsql.language.tokens import Token, tokenize
+
+_AFTER_ITEMS = frozenset("""WHERE HAVING LATERAL WINDOW LIMIT OFFSET UNION EXCEPT MINUS INTERSECT""".split())
+_AFTER_ITEMS_WITH_BY = frozenset(("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"))
 
 
 def whole_query(text: str, start: Span, query: Span) -> tuple[str, Origin]:
@@ -35,6 +37,9 @@ def _end_of_items(tokens: Sequence[Token]) -> int:
     depth = 0
     for at, token in enumerate(tokens):
         depth += (token.text in "([") - (token.text in ")]")
-        if at and depth == 0 and (begins_clause(tokens, at) or token.upper == "LATERAL"):
-            return token.start
+        if depth or token.kind != "word" or at == 0 or tokens[at - 1].text == ".":
+            continue
+        after = tokens[at + 1].upper if at + 1 < len(tokens) else ""
+        if token.upper in _AFTER_ITEMS or (token.upper in _AFTER_ITEMS_WITH_BY and after == "BY"):
+            return tokens[at].start
     return tokens[-1].end
