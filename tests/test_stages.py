@@ -343,6 +343,19 @@ def test_a_database_follows_what_spark_emits_in_no_mode_that_it_takes(
 
 
 @pytest.mark.slow
+def test_an_insert_in_stages_may_filter_their_groups_by_other_queries(console: Console) -> None:
+    console.run(
+        f"""{WORDS} CREATE SINK f USING memory; INSERT INTO f SELECT word, n FROM
+        (SELECT word, sum(n) AS n FROM words GROUP BY word)
+        WHERE word NOT IN (SELECT word FROM words WHERE n > 2) AND n >= (SELECT avg(n) FROM words);"""
+    )
+    console.run("INSERT INTO words VALUES ('a', 2), ('b', 3), ('c', 1); AWAIT QUERY f IDLE;")
+    assert console.rows("SELECT * FROM f;") == [("+I", "a", 2)]
+    console.run("INSERT INTO words VALUES ('c', 2), ('a', 3); AWAIT QUERY f IDLE;")
+    assert sorted(console.rows("SELECT * FROM f;")[1:]) == [("+I", "c", 3), ("-D", "a", 2)]
+
+
+@pytest.mark.slow
 def test_an_insert_that_does_not_run_in_stages_names_another_way(console: Console, tmp_path: Path) -> None:
     query = "SELECT word FROM words WHERE n IN (SELECT max(n) FROM words)"
     groups = "SELECT word, count(*) AS n FROM words GROUP BY word"

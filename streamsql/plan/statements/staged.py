@@ -11,6 +11,7 @@ from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
 from streamsql.language.nested_queries import joins_in_the_optimizer
+from streamsql.language.origin import Origin
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Trigger
 from streamsql.language.tokens import quote_name
@@ -172,10 +173,11 @@ def _over_stages(
     catalog = context.catalog.having(*(r.query for r in runs), *(r.sink for r in runs))
     sources = replace(context, catalog=catalog).sources()
     sources.of_changes = inserts
-    lowered = lower_fragment(Fragment(split.text), sources)
+    over_stages = Fragment(split.text, body.span, Origin.of(body.span))
+    lowered = lower_fragment(over_stages, sources)
     whole = replace(context, catalog=catalog)
     over = changes_plan if inserts else refresh_plan
-    refresh = over(query, sink, body, lowered, sources, whole, None)
+    refresh = over(query, sink, over_stages, lowered, sources, whole, None)
     notes = (*refresh.notes, *{n: None for run in runs for n in run.notes}, _note(query.name, runs))
     return replace(refresh, stages=tuple(runs), notes=notes)
 
