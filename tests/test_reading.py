@@ -30,6 +30,15 @@ def test_a_stream_may_have_the_name_of_a_column() -> None:
         checked(CLICKS + "CREATE OR REPLACE STREAM clicks AS SELECT id, user FROM clicks;")
 
 
+@pytest.mark.parametrize(
+    "query", ["SELECT id FROM over", "SELECT id FROM t WHERE id IN (SELECT id FROM over)"]
+)
+def test_a_stream_that_reads_itself_through_another_is_refused(query: str) -> None:
+    over = "CREATE STREAM t USING rate; CREATE STREAM over AS SELECT id FROM clicks WHERE id > 0;"
+    with pytest.raises(StreamsqlError, match="the stream clicks reads itself"):
+        checked(f"{CLICKS} {over} CREATE OR REPLACE STREAM clicks AS {query};")
+
+
 def test_from_inside_a_function_reads_nothing() -> None:
     notes = checked(
         "CREATE STREAM vip (a INT) USING rate; CREATE STREAM a (vi TIMESTAMP) USING json OPTIONS (path 'p');"

@@ -356,6 +356,23 @@ def test_an_insert_in_stages_may_filter_their_groups_by_other_queries(console: C
 
 
 @pytest.mark.slow
+def test_a_stream_may_be_a_query_that_runs_in_stages(console: Console) -> None:
+    defined = console.run(
+        f"{WORDS} CREATE STREAM others AS SELECT * FROM words WHERE n NOT IN (SELECT max(n) FROM words);"
+    )
+    assert [str(note) for note in defined[-1].notes] == [
+        "queries that read others run in stages: HELP stages;"
+    ]
+    console.run("CREATE LIVE TABLE counted AS SELECT word, count(*) AS n FROM others GROUP BY word;")
+    console.run("INSERT INTO words VALUES ('a', 1), ('b', 2), ('a', 1); AWAIT QUERY counted IDLE;")
+    assert console.rows("SELECT * FROM counted;") == [("a", 2)]
+    console.run("INSERT INTO words VALUES ('c', 3); AWAIT QUERY counted IDLE;")
+    assert sorted(console.rows("SELECT * FROM counted;")) == [("a", 2), ("b", 1)]
+    assert sorted(console.rows("SELECT word, n FROM others;")) == [("a", 1), ("a", 1), ("b", 2)]
+    assert ("columns", "word, n") in console.rows("DESCRIBE others;")
+
+
+@pytest.mark.slow
 def test_an_insert_that_does_not_run_in_stages_names_another_way(console: Console, tmp_path: Path) -> None:
     query = "SELECT word FROM words WHERE n IN (SELECT max(n) FROM words)"
     groups = "SELECT word, count(*) AS n FROM words GROUP BY word"

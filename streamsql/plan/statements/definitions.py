@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from streamsql.catalog import Catalog
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
 from streamsql.connectors.messages import SCHEMA_FILE
 from streamsql.connectors.registry import connector, connectors
-from streamsql.definitions import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Sink, Stream
-from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
+from streamsql.definitions import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Query, Sink, Stream
+from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language import reference
 from streamsql.language.query import read_query
-from streamsql.language.statements.base import Column, Name, Option, Watermark
+from streamsql.language.statements.base import Column, Fragment, Name, Option, Watermark
 from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
@@ -20,6 +21,8 @@ from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
 from streamsql.plan.statements.changelog_streams import check_key
+from streamsql.plan.statements.staged import staged
+from streamsql.plan.streaming.readers import streams_over
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -89,19 +92,15 @@ def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name |
 def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     assert statement.query
     name = statement.name.value
-    if name.casefold() in {r.name.casefold() for r in read_query(statement.query.text).relations}:
-        raise RuleFault(
-            f"the stream {name} reads itself", span=statement.name.span, code="CIRCULAR_DEFINITION"
-        )
+    _check_is_no_circle(statement.name, statement.query, context.catalog)
     sources = context.sources()
-    lowered = lower_fragment(statement.query, sources)
-    if name.casefold() in (s.name.casefold() for s in sources.streams.values()):
-        raise RuleFault(
-            f"the stream {name} reads itself",
-            detail=f"a stream that its query reads is defined by a query on {name}",
-            span=statement.name.span,
-            code="CIRCULAR_DEFINITION",
-        )
+    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
+    try:
+        lowered = lower_fragment(statement.query, sources)
+    except RuleFault as fault:
+        staged(Query(name, (name,), stream.query), Sink(name, "memory"), statement.query, context, fault)
+        note = Note("STAGES", f"queries that read {name} run in stages: HELP stages;")
+        return DefineStream(stream, statement.if_not_exists, notes=(note,))
     if not lowered.shape.streaming:
         hint = f"CREATE TEMPORARY VIEW {name} AS …"
         raise unknown_stream(statement.query, context, hint) or RuleFault(
@@ -110,8 +109,21 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
             span=statement.query.span,
             code="NO_STREAM",
         )
-    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
     return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
+
+
+def _check_is_no_circle(name: Name, query: Fragment, catalog: Catalog) -> None:
+    """Raise RuleFault where the query of a stream reads that stream, directly or through others."""
+    over = [stream.casefold() for stream in streams_over(name.value, catalog)]
+    read = {relation.name.casefold() for relation in read_query(query.text).relations}
+    indirect = not read.isdisjoint(over)
+    if indirect or name.value.casefold() in read:
+        raise RuleFault(
+            f"the stream {name} reads itself",
+            detail=f"a stream that its query reads is defined by a query on {name}" if indirect else "",
+            span=name.span,
+            code="CIRCULAR_DEFINITION",
+        )
 
 
 def _check_columns(statement: CreateStream, stream: Stream, using: Connector) -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import NameFault, RuleFault, Source, StreamsqlError
+from streamsql.errors import NameFault, RuleFault, Source, Span, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.spark_definitions import Target, target_of
-from streamsql.language.statements.base import Statement
-from streamsql.language.tokens import quote_name
-from streamsql.plan.context import Context
+from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.tokens import quote_name, tokenize, unquote
+from streamsql.plan.context import Context, lower_fragment
 from streamsql.plan.statements.altered import anew, moved_rows, not_there
 
 
@@ -37,9 +37,15 @@ _OF_PARTITIONS = frozenset(("SHOW PARTITIONS", "MSCK REPAIR TABLE", "REPAIR TABL
 
 
 def description(statement: Statement, context: Context) -> Statement | None:
-    """The DESCRIBE that SHOW with the name of one thing is in DuckDB; None for another statement. Raises
-    NameFault if nothing has that name.
+    """The console's own DESCRIBE for SHOW with the name of one thing, as DuckDB has it, and for DESCRIBE of a
+    stream that Spark cannot analyze; None for another statement. Raises NameFault if nothing has that name.
     """
+    words = tokenize(statement.text)
+    if len(words) == 2 and words[0].upper in ("DESCRIBE", "DESC"):
+        stream = context.catalog.streams.get(unquote(words[1]).casefold())
+        if stream is None or not _is_refused(stream, context):
+            return None
+        return _own_description(statement, stream, words[1].span)
     target = target_of(statement.text)
     if target is None or target.verb != "SHOW":
         return None
@@ -51,9 +57,25 @@ def description(statement: Statement, context: Context) -> Statement | None:
             span=statement.origin.span(target.span),
             code="UNKNOWN_STATEMENT",
         )
-    own = f"DESCRIBE {_kind(entry).upper() if entry else 'TABLE'} {quote_name(target.name)}"
-    place = Origin.of(statement.origin.span(target.span))
-    return replace(parse_text(Source("sql", own), place), read_as=own)
+    return _own_description(statement, entry or target.name, target.span)
+
+
+def _own_description(statement: Statement, entry: Stream | Sink | str, place: Span) -> Statement:
+    """entry: what is described; the name of a table of Spark. place: of its name in the statement."""
+    name, kind = (entry, "table") if isinstance(entry, str) else (entry.name, _kind(entry))
+    own = f"DESCRIBE {kind.upper()} {quote_name(name)}"
+    origin = Origin.of(statement.origin.span(place))
+    return replace(parse_text(Source("sql", own), origin), read_as=own)
+
+
+def _is_refused(stream: Stream, context: Context) -> bool:
+    """Whether a stream is a query that Spark refuses on streams."""
+    try:
+        if stream.query:
+            lower_fragment(Fragment(stream.query), context.sources())
+    except RuleFault:
+        return True
+    return False
 
 
 def _kind(entry: Stream | Sink) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream
-from streamsql.errors import StreamsqlError
 from streamsql.language.durations import shown
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.language.struct_types import in_capitals
-from streamsql.plan.lowering.sources import columns_of
+from streamsql.plan.resolver import Resolver
 from streamsql.plan.streaming.readers import queries_over
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
@@ -27,13 +26,9 @@ def _mark(entry: Stream) -> str:
 
 def column_names(parts: SessionParts, entry: Stream) -> str:
     """The columns of a stream; of one that is a query, those that its text tells."""
-    if not entry.query:
-        return ", ".join(columns_of(entry) or ())
-    try:
-        _, shape = parts.context().sources().stream(entry)
-    except StreamsqlError:  # what it reads has changed since
-        return ""
-    return ", ".join(shape.columns or ())
+    columns = Resolver(parts.catalog).of_stream(entry)
+    names = [name for name, _ in columns.known]
+    return ", ".join([*names, "…"] if entry.query and not columns.complete else names)
 
 
 def _show_streams(parts: SessionParts, statement: stream.ShowStreams) -> Result:
