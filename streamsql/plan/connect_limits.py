@@ -14,19 +14,8 @@ from streamsql.calls import Program, variables_in
 from streamsql.connectors.base import file_name
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import RuleFault, Span
-from streamsql.language.statements import (
-    checkpoint,
-    copy,
-    function,
-    live_table,
-    preview,
-    query,
-    server,
-    stream,
-)
+from streamsql.language.statements import live_table, query
 from streamsql.language.statements.base import QueryClauses, Statement
-from streamsql.language.statements.verify import Verify
-from streamsql.language.statements.why import Why
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.changes import Changes
 from streamsql.plan.context import ConnectServer
@@ -46,14 +35,13 @@ from streamsql.plan.streaming.rules import Choice
 @dataclass(frozen=True)
 class Ability:
     """One thing that a console does. works: "yes" or "no"; note: in which way, or why not; hint: what to
-    type instead; statements: those that it is about.
+    type instead.
     """
 
     what: str
     works: str
     note: str
     hint: str = ""
-    statements: tuple[type[Statement], ...] = ()
 
 
 READS = ("csv", "json", "parquet", "orc", "text", "xml", "avro", "kafka", "socket", "rate",
@@ -132,7 +120,7 @@ ABILITIES = {
         "fetches up to 10,000 rows whenever its query has reported a micro-batch, about once a second",
     ),
     "stages": Ability(
-        "SHOW STAGES", "no", "nothing runs in stages there", "SHOW QUERIES", (live_table.ShowStages,)
+        "SHOW STAGES", "no", "nothing runs in stages there", "SHOW QUERIES"
     ),
     "values": Ability(
         "streams USING values or python, sinks USING memory, console, jdbc, foreach, foreach_batch or python",
@@ -151,7 +139,6 @@ ABILITIES = {
         "no",
         "the server does not have their modules",
         "a function of Spark, or a console without --remote",
-        (function.CreateFunction,),
     ),
     "clauses": Ability(
         "RESTART, ON LATE INTO, ON MALFORMED INTO, FROM NOW, FROM BEGINNING, TRIGGER REAL TIME",
@@ -173,35 +160,30 @@ ABILITIES = {
         "no",
         "they read the checkpoint through the JVM of the driver",
         "CREATE TEMPORARY VIEW s USING statestore OPTIONS (path '/the/checkpoint'); SELECT * FROM s;",
-        (checkpoint.DescribeCheckpoint, checkpoint.ShowBatches),
     ),
     "event time": Ability(
         "WHY, VERIFY QUERY, FLUSH QUERY, ADVANCE STREAM, SHOW LATENESS",
         "no",
         "they read plans and checkpoints through the JVM of the driver",
         "DESCRIBE QUERY shows the watermark and the late rows",
-        (Why, Verify, query.FlushQuery, stream.AdvanceStream, stream.ShowLateness),
     ),
     "preview": Ability(
         "PREVIEW, SHOW TOPICS, COPY FROM, COPY TO, SUMMARIZE",
         "no",
         "they read files and brokers from this machine",
         "SELECT * FROM csv.`/folder/of/the/server` LIMIT 10",
-        (preview.Preview, preview.ShowTopics, copy.CopyFrom, copy.Copy, copy.Summarize),
     ),
     "export": Ability(
         "EXPORT QUERY",
         "no",
         "its program is for spark-submit",
         "a console without --remote; SPARK_REMOTE=sc://HOST:15002 runs its program on the server",
-        (query.ExportQuery,),
     ),
     "detach": Ability(
         "DETACH, SHOW SERVER, STOP SERVER",
         "no",
         "the queries are those of the Connect server, and go on by themselves",
         "EXIT",
-        (server.Detach, server.ShowServer, server.StopServer),
     ),
 }  # fmt: skip
 
@@ -223,9 +205,8 @@ def refusal(kind: str, span: Span | None, subject: str = "") -> RuleFault:
 
 def check_statement(statement: Statement) -> None:
     """Raise RuleFault for a statement, or a clause of it, that a Connect session does not take."""
-    for kind, ability in ABILITIES.items():
-        if isinstance(statement, ability.statements):
-            raise refusal(kind, statement.span)
+    if statement.not_on_connect:
+        raise refusal(statement.not_on_connect, statement.span)
     if isinstance(statement, query.StopQuery) and statement.drain:
         raise refusal("drain", statement.span)
     begins = getattr(statement, "begins", "")

@@ -8,6 +8,7 @@ from typing import Any
 
 from streamsql.calls import Assign, Var
 from streamsql.errors import Note, RuleFault, SyntaxFault
+from streamsql.feature_registry import planners
 from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
@@ -24,7 +25,6 @@ from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
 from streamsql.language.statements.test import Advance, Given
-from streamsql.language.statements.verify import Verify
 from streamsql.language.statements.watch import Watch
 from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
@@ -54,7 +54,6 @@ from streamsql.plan.statements.previews import preview, show_topics
 from streamsql.plan.statements.queries import create_live_table, select, watched_query
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.spark_targets import check_target, description
-from streamsql.plan.statements.verifications import verify
 
 __all__ = ["beginning", "plan", "start_plan"]
 
@@ -72,7 +71,8 @@ def plan(statement: Statement, context: Context) -> Plan:
 
 
 def _planned(statement: Statement, context: Context) -> Plan:
-    make = PLANNERS.get(type(statement))
+    kind = type(statement)
+    make = PLANNERS.get(kind) or planners(kind).get(kind)
     return make(statement, context) if make else named(statement, context)
 
 
@@ -202,5 +202,4 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     FlushQuery: flush_query,
     ExportQuery: export_query,
     ShowLateness: show_lateness,
-    Verify: verify,
 }

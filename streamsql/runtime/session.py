@@ -12,6 +12,7 @@ from typing import Any
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
+from streamsql.feature_registry import handlers
 from streamsql.guard import informing
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
@@ -47,7 +48,6 @@ from streamsql.runtime.handlers import (
     show_live_tables,
     show_queries,
     test_statements,
-    verify,
     why,
 )
 from streamsql.runtime.live.journal import LiveTables
@@ -67,7 +67,6 @@ PLANS: Answers = {
     **queries.PLANS,
     **flush.PLANS,
     **lateness.PLANS,
-    **verify.PLANS,
     **copies.PLANS,
     **exports.PLANS,
 }
@@ -166,7 +165,9 @@ class StatementSession:
 
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
         if isinstance(plan, plans.Direct):
-            return self.of_statements[type(plan.statement)](parts, plan.statement)
+            kind: type = type(plan.statement)
+            answer = self.of_statements.get(kind) or handlers(kind, "DIRECT")[kind]
+            return answer(parts, plan.statement)
         parts.temporary.check(statement, lambda: parts.engine.wait(parts.cancel))
         if not isinstance(plan, plans.Explain) or plan.mode != "pyspark":
             with statement.origin.errors():
@@ -176,7 +177,8 @@ class StatementSession:
                         owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark
                     ),
                 )
-        return self.of_plans[type(plan)](parts, plan, statement)
+        kind = type(plan)
+        return (self.of_plans.get(kind) or handlers(kind, "PLANS")[kind])(parts, plan, statement)
 
     # ---- the queries of a script
 

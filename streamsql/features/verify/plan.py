@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from streamsql.calls import Assign, Attr, Call, Node, Var, calls_in, lit
+from dataclasses import dataclass
+
+from streamsql.calls import Assign, Attr, Call, Node, Program, Var, calls_in, lit
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Sink
 from streamsql.errors import RuleFault, Span
+from streamsql.features.verify.statement import Verify
 from streamsql.language.statements.base import Fragment, Name
-from streamsql.language.statements.verify import Verify
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.context import Context, lower_fragment, reads_of
-from streamsql.plan.event_time_plans import Verification
 from streamsql.plan.lowering.late_rows import (
     READER,
     check_sources,
@@ -19,10 +20,31 @@ from streamsql.plan.lowering.late_rows import (
     rest_function,
     whole_function,
 )
+from streamsql.plan.plans import Reads
 from streamsql.plan.statements.query_parts import as_declared
 
 _WITHIN = "dropDuplicatesWithinWatermark"
 """What Spark does on streams only."""
+
+
+@dataclass(frozen=True)
+class Verification(Plan):
+    """VERIFY. program: defines `expected`, the function of the SELECT, and `reader`, a LateRows of the query;
+    with inputs, `rest`, the same function over these inputs; for a sink of messages, `messages`, which rows
+    become. streams: how many it reads; inputs: those of its first stateful operations, at which rows may be
+    late; sessions: whether these are grouped by sessions; there: the rows of the sink, None where its
+    format reads them.
+    """
+
+    query: Query
+    sink: Sink
+    program: Program
+    reads: Reads
+    streams: int
+    inputs: int = 0
+    sessions: bool = False
+    there: Node | None = None
+    messages: bool = False
 
 
 def verify(statement: Verify, context: Context) -> Plan:
@@ -124,3 +146,6 @@ def _not_read_back(sink: Sink | None) -> str:
     if sink.is_live or using.keeps_log or using.read_back(sink) is not None:
         return ""
     return using.not_read_back or f"a {sink.connector} sink is not read back"
+
+
+PLANNERS = {Verify: verify}

@@ -7,9 +7,9 @@ from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.errors import InputFault, RuleFault
-from streamsql.language.statements.verify import Verify
+from streamsql.features.verify.plan import Verification
+from streamsql.features.verify.statement import Verify
 from streamsql.language.tokens import quote_name
-from streamsql.plan.event_time_plans import Verification
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker

@@ -15,6 +15,7 @@ class Verify(Statement):
     """live_table: whether the name is that of a live table instead of a query."""
 
     topic: ClassVar[str] = "delivery"
+    not_on_connect: ClassVar[str] = "event time"
     needs_spark: ClassVar[bool] = True
 
     name: Name

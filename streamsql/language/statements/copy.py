@@ -31,6 +31,7 @@ class Copy(Statement):
     """COPY TO: of a query, or of a relation."""
 
     topic: ClassVar[str] = "queries"
+    not_on_connect: ClassVar[str] = "preview"
     needs_spark: ClassVar[bool] = True
 
     path: Name
@@ -53,6 +54,7 @@ class Copy(Statement):
 @dataclass(frozen=True, kw_only=True)
 class CopyFrom(Statement):
     topic: ClassVar[str] = "queries"
+    not_on_connect: ClassVar[str] = "preview"
     needs_spark: ClassVar[bool] = True
     read_only: ClassVar[bool] = False
 
@@ -70,6 +72,7 @@ class CopyFrom(Statement):
 @dataclass(frozen=True, kw_only=True)
 class Summarize(Statement):
     topic: ClassVar[str] = "queries"
+    not_on_connect: ClassVar[str] = "preview"
     needs_spark: ClassVar[bool] = True
 
     query: Fragment | None = None

@@ -18,6 +18,7 @@ class Preview(Statement):
     """PREVIEW of an existing stream (name), of files (path), or of a connector with options."""
 
     topic: ClassVar[str] = "streams"
+    not_on_connect: ClassVar[str] = "preview"
     needs_spark: ClassVar[bool] = True
 
     name: Name | None = None
@@ -50,6 +51,7 @@ class ShowTopics(Statement):
     """
 
     topic: ClassVar[str] = "kafka"
+    not_on_connect: ClassVar[str] = "preview"
 
     servers: Name | None = None
     entry: Name | None = None

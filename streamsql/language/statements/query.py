@@ -109,6 +109,7 @@ class DropQuery(Statement):
 @dataclass(frozen=True, kw_only=True)
 class FlushQuery(Statement):
     topic: ClassVar[str] = "watermarks"
+    not_on_connect: ClassVar[str] = "event time"
     of_pipeline: ClassVar[bool] = False
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
@@ -126,6 +127,7 @@ class ExportQuery(Statement):
     """name None means ALL; path: the folder to write."""
 
     topic: ClassVar[str] = "export"
+    not_on_connect: ClassVar[str] = "export"
     refers: ClassVar[str] = "query"
 
     name: Name | None

@@ -1,11 +1,12 @@
-"""The list of all statements. To add a statement, add its class to a file here and its rule to grammars/,
-both with the same name.
+"""The list of all statements. To add a statement, add its class to a file here or of a feature, and its rule
+to grammars/, both with the same name.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
+from streamsql.feature_registry import statement_modules
 from streamsql.language.grammar import load
 from streamsql.language.statements import (
     checkpoint,
@@ -23,7 +24,6 @@ from streamsql.language.statements import (
     spark,
     stream,
     test,
-    verify,
     watch,
     why,
 )
@@ -43,15 +43,14 @@ _FILES = (
     copy,
     explain,
     test,
-    verify,
     server,
     session,
-    select,
-    spark,
 )
+_LAST = (select, spark)
+"""What no other file has."""
 STATEMENTS: dict[str, type[Statement]] = {
     name: kind
-    for file in _FILES
+    for file in (*_FILES, *statement_modules(), *_LAST)
     for name, kind in vars(file).items()
     if isinstance(kind, type) and issubclass(kind, Statement) and kind.__module__ == file.__name__
 }

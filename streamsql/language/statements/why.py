@@ -25,6 +25,7 @@ class Why(Statement):
     """
 
     topic: ClassVar[str] = "why"
+    not_on_connect: ClassVar[str] = "event time"
     needs_spark: ClassVar[bool] = True
 
     kind: str = ""

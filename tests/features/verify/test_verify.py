@@ -12,7 +12,7 @@ from test_advance import refusal
 from streamsql.errors import InputFault
 from streamsql.results import Done
 
-ROOMS = ("streamsql/runtime/",)
+ROOMS = ("streamsql/features/verify/", "streamsql/runtime/")
 
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 

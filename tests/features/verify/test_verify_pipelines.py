@@ -14,7 +14,7 @@ from conftest import Console
 
 from streamsql.errors import InputFault
 
-ROOMS = ("streamsql/runtime/", "streamsql/plan/", "streamsql/connectors/")
+ROOMS = ("streamsql/features/verify/", "streamsql/runtime/", "streamsql/plan/", "streamsql/connectors/")
 
 HOUR = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 # The names of sinks, and the queries that write into them; a live table where there is no sink of the name.
