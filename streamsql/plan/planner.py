@@ -18,7 +18,7 @@ from streamsql.language.statements.function import CreateFunction, DescribeFunct
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
 from streamsql.language.statements.preview import Preview, ShowTopics
-from streamsql.language.statements.query import DropQuery, ExportQuery, FlushQuery, StartQuery
+from streamsql.language.statements.query import DropQuery, FlushQuery, StartQuery
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
@@ -41,7 +41,6 @@ from streamsql.plan.statements.existing import (
     drop_query,
     drop_sink,
     drop_stream,
-    export_query,
     named,
     setting,
     start_plan,
@@ -200,6 +199,5 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Advance: advance_stream,
     Given: given,
     FlushQuery: flush_query,
-    ExportQuery: export_query,
     ShowLateness: show_lateness,
 }

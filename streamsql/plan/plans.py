@@ -387,14 +387,6 @@ class Start(Plan):
 
 
 @dataclass(frozen=True)
-class Export(Plan):
-    """EXPORT QUERY. folder: that is written."""
-
-    queries: tuple[Run, ...]
-    folder: Name
-
-
-@dataclass(frozen=True)
 class Explain(Plan):
     """mode: see statements/explain.py; plan: the plan to explain."""
 

@@ -36,7 +36,6 @@ from streamsql.runtime.handlers import (
     checkpoints,
     copies,
     definitions,
-    exports,
     flush,
     help,
     lateness,
@@ -68,7 +67,6 @@ PLANS: Answers = {
     **flush.PLANS,
     **lateness.PLANS,
     **copies.PLANS,
-    **exports.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,

@@ -12,6 +12,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.option_values import check_secrets, in_full
 from streamsql.connectors.packages import Package, needed
 from streamsql.definitions import Function, Sink, Stream
+from streamsql.features.export.job_arguments import JobArguments, kept_rows
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.spark_definitions import path_in_options
 from streamsql.language.statements.base import Statement
@@ -22,7 +23,6 @@ from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.settings import REQUIRED
-from streamsql.runtime.export.job_arguments import JobArguments, kept_rows
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.program_helpers import sources
 from streamsql.runtime.program_source import SHOW_BATCH, ProgramSource, modules_text

@@ -13,10 +13,10 @@ from importlib import metadata
 from pathlib import Path
 
 from streamsql.errors import InputFault, RuleFault
+from streamsql.features.export.job import Job
+from streamsql.features.export.job_readme import readme
 from streamsql.language.statements.base import Name
 from streamsql.runtime.embedded import python_code
-from streamsql.runtime.export.job import Job
-from streamsql.runtime.export.job_readme import readme
 from streamsql.runtime.workspace.owned_folders import private
 
 MODULES = "modules"

@@ -6,7 +6,7 @@ import os
 import shlex
 from importlib import metadata
 
-from streamsql.runtime.export.job import Job
+from streamsql.features.export.job import Job
 from streamsql.secrets import redact_option
 
 _HEAD = """\

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from streamsql.errors import InputFault, Note
+from streamsql.features.export.job import chosen_settings, job_of
+from streamsql.features.export.job_folder import check_free, file_of, write_folder
+from streamsql.features.export.plan import Export
 from streamsql.language.statements.base import Statement
-from streamsql.plan import plans
 from streamsql.results import Done, Result
-from streamsql.runtime.export.job import chosen_settings, job_of
-from streamsql.runtime.export.job_folder import check_free, file_of, write_folder
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON
 
 
-def _export(parts: SessionParts, plan: plans.Export, statement: Statement) -> Result:
+def _export(parts: SessionParts, plan: Export, statement: Statement) -> Result:
     path = check_free(plan.folder)
     jobs, files = [], set[str]()
     for run in plan.queries:
@@ -33,7 +33,7 @@ def _export(parts: SessionParts, plan: plans.Export, statement: Statement) -> Re
     return Done(_notes(parts, plan), f"exported to {path}: {names}")
 
 
-def _notes(parts: SessionParts, plan: plans.Export) -> tuple[Note, ...]:
+def _notes(parts: SessionParts, plan: Export) -> tuple[Note, ...]:
     """A note about queries that are running: their checkpoints are in use."""
     running = [
         run.query.name
@@ -48,4 +48,4 @@ def _notes(parts: SessionParts, plan: plans.Export) -> tuple[Note, ...]:
     return (Note("CHECKPOINT_HERE", text),)
 
 
-PLANS: Answers = {plans.Export: _export}
+PLANS: Answers = {Export: _export}

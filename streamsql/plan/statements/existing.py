@@ -11,7 +11,7 @@ from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.live_table import DropLiveTable
-from streamsql.language.statements.query import DropQuery, ExportQuery, StartQuery
+from streamsql.language.statements.query import DropQuery, StartQuery
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
@@ -19,7 +19,7 @@ from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.connect_limits import checked_run
 from streamsql.plan.context import Context
-from streamsql.plan.plans import Again, Direct, Drop, Export, Plan, Run, Start
+from streamsql.plan.plans import Again, Direct, Drop, Plan, Run, Start
 from streamsql.plan.statements.queries import restart
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.refreshes import check_unread
@@ -199,21 +199,6 @@ def _with_limit(query: Query, retain: int, context: Context, span: Span) -> tupl
         span=span,
         code="CLAUSE_NOT_SUPPORTED",
     )
-
-
-def export_query(statement: ExportQuery, context: Context) -> Export:
-    """EXPORT QUERY name or ALL. Raises the fault of a query that cannot be planned."""
-    queries = [q for q in context.catalog.named(statement.name) if statement.name or not q.owner]
-    if not queries:
-        raise NameFault(
-            "there is no query to export",
-            hint="INSERT INTO sink SELECT … starts one; HELP export;",
-            span=statement.span,
-            code="UNKNOWN_QUERY",
-        )
-    # Without the console's classes, event times would cost a fifth of the throughput.
-    context = replace(context, times=False)
-    return Export(tuple(start_plan(query, context) for query in queries), statement.path)
 
 
 def start_plan(query: Query, context: Context) -> Run:

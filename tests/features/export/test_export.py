@@ -16,14 +16,14 @@ from conftest import Console, notes_of
 
 from streamsql.definitions import Query
 from streamsql.errors import StreamsqlError
+from streamsql.features.export.plan import Export
+from streamsql.features.export.run import PLANS
 from streamsql.language.statements.base import Name
 from streamsql.plan.planner import start_plan
-from streamsql.plan.plans import Export
 from streamsql.results import Done
 from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
-from streamsql.runtime.handlers.exports import PLANS
 
-ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+ROOMS = ("streamsql/features/export/", "streamsql/runtime/", "streamsql/plan/")
 
 FIRST = [("a", "10:01"), ("b", "10:02"), ("a", "10:11")]
 SECOND = [("a", "10:12"), ("b", "10:13"), ("c", "10:45")]
