@@ -29,7 +29,9 @@ class Feature:
     package: its full name. statements, planners, handlers: modules of the package, "" for none. The first
     has the classes of statements; the second PLANNERS, a table from these to functions; the third PLANS or
     DIRECT, tables from plans and from statements to functions. commands: from the first word of a command
-    line to a function, written `module:name`. extends: the same from an extension point of the kernel.
+    line to a function, written `module:name`. flags: flags of the command line, with the arguments of
+    argparse. checks: from the name of such a flag in argparse to what runs in place of --check. extends: from
+    an extension point of the kernel to a function.
     """
 
     package: str
@@ -37,6 +39,8 @@ class Feature:
     planners: str = ""
     handlers: str = ""
     commands: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    checks: Mapping[str, str] = field(default_factory=dict)
     extends: Mapping[str, str] = field(default_factory=dict)
 
     def module(self, name: str) -> ModuleType:
@@ -101,6 +105,18 @@ def command(word: str) -> Any:
     owners = (feature for feature in own_features() if word in feature.commands)
     owner = next(owners, None)
     return owner.named(owner.commands[word]) if owner else None
+
+
+def flags() -> dict[str, Mapping[str, Any]]:
+    """The flags of the console's own features, with the arguments of argparse."""
+    return {flag: arguments for feature in own_features() for flag, arguments in feature.flags.items()}
+
+
+def chosen_check(options: Any) -> Any:
+    """The function that runs in place of --check; None without a flag that asks for it."""
+    chosen = ((f, name) for f in own_features() for name in f.checks if getattr(options, name))
+    feature, name = next(chosen, (None, ""))
+    return feature.named(feature.checks[name]) if feature else None
 
 
 def extensions(point: str) -> Iterator[Any]:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
+from streamsql.feature_registry import chosen_check, extensions
 from streamsql.output.control_characters import harmless
 from streamsql.output.messages import Messages
 from streamsql.output.terminal import Terminal
@@ -160,7 +162,8 @@ def _main(options: argparse.Namespace) -> int:
         if not options.check:
             raise UsageFault("--format sarif needs --check")
         options.format = None
-    options.check |= options.check_cluster
+    own_check = chosen_check(options)
+    options.check |= own_check is not None
     options.server = None
     if options.remote:
         from streamsql.cli.remote import check_remote
@@ -186,9 +189,9 @@ def _main(options: argparse.Namespace) -> int:
     printer = Printer.beside(messages)
     if serving:
         return _serve(options, variables, printer, config)
-    sources = _sources(options) if options.inputs or not options.check_cluster else []
+    sources = _sources(options) if options.inputs or not own_check else []
     if options.check:
-        return _check(options, sources, variables, printer, config)
+        return _check(options, sources, variables, printer, config, own_check)
     return _scripts(options, sources, variables, printer, config)
 
 
@@ -198,8 +201,11 @@ def _check(
     variables: dict[str, str],
     printer: Printer,
     config_file: ConfigFile,
+    own_check: Callable[..., int] | None,
 ) -> int:
-    """Check scripts against what a workspace holds, if one is named; nothing in it is changed."""
+    """Check scripts against what a workspace holds, if one is named; nothing in it is changed. own_check: of
+    a feature, which runs instead.
+    """
     from streamsql.catalog import Catalog
     from streamsql.cli.dry_run import check
     from streamsql.cli.remote import server_of
@@ -220,12 +226,10 @@ def _check(
         if store and not (options.read_only or context.server):
             context = replace(context, catalog=context.catalog.having(*tables_in(store)))
             closed = not brings_tables(_all_settings(session))
-    if options.check_cluster:
-        from streamsql.cli.cluster_check import check_cluster
-
+    if own_check:
         place = workspace_folder(options)
         session = session or _session(options, {}, printer, config_file, place, None, interactive=False)
-        return check_cluster(session.parts, context, sources, variables, printer)
+        return own_check(session.parts, context, sources, variables, printer)
     settings = spark_defaults() | (config_file.spark | name_value_pairs(options.conf, "--conf"))
     parser = _warm_parser(options, printer.preferences, config_file)
     try:
@@ -336,10 +340,9 @@ def _session(
     )
     log_to(config.log)
     session = session_of(options, config)
-    if options.metrics and not options.check:
-        from streamsql.runtime.metrics.endpoint import open_endpoint
-
-        printer.say(f"metrics: {open_endpoint(session.parts, options.metrics).url}")
+    if not options.check:
+        for opened in extensions("session"):
+            opened(options, session.parts, printer)
     session.variables.update(variables)
     return session
 

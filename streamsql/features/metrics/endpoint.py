@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from streamsql.errors import UsageFault
+from streamsql.output.printer import Printer
 from streamsql.runtime.parts import SessionParts
 
 LOOPBACK = "127.0.0.1"
@@ -36,11 +38,17 @@ def address_of(text: str) -> tuple[str, int]:
     return (match[1] or LOOPBACK).strip("[]"), int(match[2])
 
 
+def serve_metrics(options: argparse.Namespace, parts: SessionParts, printer: Printer) -> None:
+    """Serve the metrics of a session if --metrics asks for it. Raises UsageFault."""
+    if options.metrics:
+        printer.say(f"metrics: {open_endpoint(parts, options.metrics).url}")
+
+
 def open_endpoint(parts: SessionParts, address: str) -> Endpoint:
     """Serve the metrics of a session, on a thread of its own. Raises UsageFault."""
     from prometheus_client import CollectorRegistry, start_http_server
 
-    from streamsql.runtime.metrics.query_metrics import QueryMetrics
+    from streamsql.features.metrics.query_metrics import QueryMetrics
 
     host, port = address_of(address)
     registry = CollectorRegistry(auto_describe=False)

@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from scripts import run_process
 
 from streamsql.errors import UsageFault
-from streamsql.runtime.metrics.endpoint import address_of, open_endpoint
-from streamsql.runtime.metrics.query_metrics import behind
+from streamsql.features.metrics.endpoint import address_of, open_endpoint
+from streamsql.features.metrics.query_metrics import behind
 
-ROOMS = ("streamsql/runtime/",)
+ROOMS = ("streamsql/features/metrics/", "streamsql/runtime/")
 
 AWAY = """
 import os
