@@ -30,7 +30,8 @@ from streamsql.runtime.workspace.folder import Workspace
 ROOMS = (
     "streamsql/query_facts.py",
     "streamsql/runtime/queries/",
-    "streamsql/runtime/why/",
+    "streamsql/features/why/",
+    "streamsql/runtime/evidence/",
     "streamsql/runtime/handlers/",
     "streamsql/runtime/checkpoints/batch_history.py",
     "streamsql/runtime/workspace/",

@@ -26,7 +26,6 @@ from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
 from streamsql.language.statements.test import Advance, Given
 from streamsql.language.statements.watch import Watch
-from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.connect_limits import check_plan, check_statement
 from streamsql.plan.context import ConnectServer, Context, reads_of
@@ -45,7 +44,6 @@ from streamsql.plan.statements.existing import (
     setting,
     start_plan,
     start_query,
-    why,
 )
 from streamsql.plan.statements.given import given
 from streamsql.plan.statements.inserts import insert, insert_set
@@ -193,7 +191,6 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     ShowBatches: checkpoint_of,
     DescribeCheckpoint: checkpoint_of,
     Set: setting,
-    Why: why,
     Watch: _watch,
     AdvanceStream: advance_stream,
     Advance: advance_stream,

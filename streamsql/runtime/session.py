@@ -47,7 +47,6 @@ from streamsql.runtime.handlers import (
     show_live_tables,
     show_queries,
     test_statements,
-    why,
 )
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.parts import SessionParts, StatementBegins, session_parts
@@ -76,7 +75,6 @@ DIRECT: Answers = {
     **show.DIRECT,
     **show_live_tables.DIRECT,
     **show_queries.DIRECT,
-    **why.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
     **copies.DIRECT,

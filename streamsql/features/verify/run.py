@@ -12,17 +12,16 @@ from streamsql.features.verify.statement import Verify
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
+from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.row_differences import differences
 from streamsql.runtime.engine.row_values import collect
+from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.queries.run import BUSY
 from streamsql.runtime.queries.start import check_drivers
-from streamsql.runtime.why.diagnose import losses
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.verdict import count
 
 SHOWN = 5
 """How many of the rows that are missing, or too many, an error lists."""
@@ -270,13 +269,12 @@ def _because(
 
 
 def _lost(parts: SessionParts, plan: Verification) -> list[str]:
-    """What WHY tells of rows that the query has not read, or could not read: the batch reads them as they are
+    """What is known of rows that the query has not read, or could not read: the batch reads them as they are
     now, or leaves them out, too.
     """
     running = parts.queries.all.get(plan.query.name.casefold())
     run_plan = running.plan if running else start_plan(plan.query, parts.context())
-    found = losses(Evidence(parts, run_plan, running))
-    return [verdict.sentence for verdict in found if verdict.situation != "ROWS_LATE"]
+    return explanations().losses(parts, run_plan, running)
 
 
 def _unexplained(parts: SessionParts, plan: Verification, late: int) -> list[str]:

@@ -6,14 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streamsql.definitions import Stream
-from streamsql.guard import informing
-from streamsql.language.tokens import quote_name
-from streamsql.runtime.engine.moments import length, shown
-from streamsql.runtime.why.evidence import Evidence, StreamEvidence
-from streamsql.runtime.why.filter_situation import filtered_out
-from streamsql.runtime.why.join_situation import no_partner
-from streamsql.runtime.why.lost_rows import some_late, some_malformed, some_without_time, still_open
-from streamsql.runtime.why.outcome_situations import (
+from streamsql.features.why.filter_situation import filtered_out
+from streamsql.features.why.join_situation import no_partner
+from streamsql.features.why.lost_rows import some_late, some_malformed, some_without_time, still_open
+from streamsql.features.why.outcome_situations import (
     grows,
     not_running,
     nothing_wrong,
@@ -22,13 +18,18 @@ from streamsql.runtime.why.outcome_situations import (
     waits_in_state,
     written_elsewhere,
 )
-from streamsql.runtime.why.probes import PATIENCE
-from streamsql.runtime.why.row_situations import unreadable
-from streamsql.runtime.why.source_situations import all_read_before, no_data, not_read_yet
-from streamsql.runtime.why.time_situations import held_before, rows_late, watermark_stands, window_not_closed
-from streamsql.runtime.why.unread_files import changed_files, hidden_by_log, too_old
-from streamsql.runtime.why.verdict import Verdict, count
-from streamsql.runtime.why.wrong_times import wrong_times
+from streamsql.features.why.row_situations import unreadable
+from streamsql.features.why.source_situations import all_read_before, no_data, not_read_yet
+from streamsql.features.why.time_situations import held_before, rows_late, watermark_stands, window_not_closed
+from streamsql.features.why.unread_files import changed_files, hidden_by_log, too_old
+from streamsql.features.why.verdict import Verdict
+from streamsql.features.why.wrong_times import wrong_times
+from streamsql.guard import informing
+from streamsql.language.tokens import quote_name
+from streamsql.results import counted as count
+from streamsql.runtime.engine.moments import length, shown
+from streamsql.runtime.evidence.evidence import Evidence, StreamEvidence
+from streamsql.runtime.evidence.probes import PATIENCE
 
 Situation = Callable[[Evidence], Verdict | None]
 

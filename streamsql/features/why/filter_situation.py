@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.errors import did_you_mean
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict, some
 from streamsql.language.conditions import comparisons_of
 from streamsql.language.expression import Expression
 from streamsql.language.tokens import quote, quote_name
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.query_parts import Part, changed
-from streamsql.runtime.why.verdict import Fact, Verdict, count, some
+from streamsql.results import counted as count
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.query_parts import Part, changed
 
 
 def filtered_out(evidence: Evidence) -> Verdict | None:

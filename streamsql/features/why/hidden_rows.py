@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from streamsql.definitions import Sink
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.conditions import comparisons_of
 from streamsql.language.expression import Expression
 from streamsql.language.tokens import quote
+from streamsql.results import counted as count
+from streamsql.runtime.evidence.probes import Probes
+from streamsql.runtime.evidence.query_parts import Part, changed, parts_of
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.probes import Probes
-from streamsql.runtime.why.query_parts import Part, changed, parts_of
-from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 ZONE = "spark.sql.session.timeZone"
 

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 from streamsql.definitions import Stream
 from streamsql.errors import Span
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict, some
 from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Join
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
+from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import interval, length
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.query_parts import Part, changed, relations_of
-from streamsql.runtime.why.verdict import Fact, Verdict, count, some
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.query_parts import Part, changed, relations_of
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 
 from streamsql.errors import Cancelled
+from streamsql.features.why.diagnose import diagnose
+from streamsql.features.why.verdict import Verdict
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.explanations import WatchedQuery
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.diagnose import diagnose
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.verdict import Verdict
 
 EVERY = 3.0
 """Seconds between two verdicts on a query that has reported something new."""
@@ -20,7 +21,7 @@ AT_LEAST = 15.0
 """Seconds after which there is another verdict in any case: a folder or topic may have changed."""
 
 
-class LiveVerdict:
+class LiveVerdict(WatchedQuery):
     """current: the newest run of the query; None: it does not run here."""
 
     def __init__(self, parts: SessionParts, current: Callable[[], Running | None]) -> None:

@@ -8,14 +8,14 @@ import time
 from dataclasses import replace
 
 from streamsql.connectors.rows import keeps_malformed
+from streamsql.features.why import proposals
+from streamsql.features.why.time_situations import came_late, closing_window, late_facts, were
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.tokens import quote_name
 from streamsql.query_facts import Amount
 from streamsql.runtime.engine.moments import brief
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.event_times import event_times
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.time_situations import came_late, closing_window, late_facts, were
-from streamsql.runtime.why.verdict import Fact, Verdict
+from streamsql.runtime.evidence.event_times import event_times
+from streamsql.runtime.evidence.evidence import Evidence
 
 
 def some_late(evidence: Evidence) -> Verdict | None:

@@ -5,27 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from streamsql.plan.plans import Run
 from streamsql.runtime.embedded.state_reader import read_state
-from streamsql.runtime.why.evidence import Evidence
-
-GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
-"""The operators, as progress reports name them, that hold groups until they are closed."""
-
-
-OUTER = ("left", "right", "full", "left_outer", "right_outer", "full_outer", "outer")
-"""Joins that emit a row without partner once the watermark has passed its time range."""
-
-
-def waits_for_watermark(plan: Run) -> bool:
-    """Whether a query holds rows back until the watermark moves on: an inner join emits a pair at once, and
-    a deduplication a new row.
-    """
-    ops = plan.shape.ops
-    return any(op.kind in _HOLDING or (op.kind == "join" and op.how in OUTER) for op in ops)
-
-
-_HOLDING = ("aggregate", "distinct", "stateful")
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.waiting import GROUPS
 
 
 @dataclass(frozen=True)

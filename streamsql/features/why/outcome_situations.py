@@ -9,29 +9,22 @@ from typing import Any
 
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import Span
+from streamsql.features.why import proposals
+from streamsql.features.why.time_situations import clock, moving_on
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name
+from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import brief
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.query_parts import changed
+from streamsql.runtime.evidence.source_files import listing
+from streamsql.runtime.evidence.waiting import OUTER
+from streamsql.runtime.handlers.refresh_remarks import ANSI_MODE, VALUE_ERRORS
 from streamsql.runtime.queries.facts import fates
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.open_groups import OUTER
-from streamsql.runtime.why.query_parts import changed
-from streamsql.runtime.why.source_files import listing
-from streamsql.runtime.why.time_situations import clock, moving_on
-from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 _JOIN = "symmetricHashJoin"
-ANSI_MODE = "spark.sql.ansi.enabled"
-VALUE_ERRORS = (
-    "CAST_INVALID_INPUT",
-    "CAST_OVERFLOW",
-    "DIVIDE_BY_ZERO",
-    "ARITHMETIC_OVERFLOW",
-    "CANNOT_PARSE_TIMESTAMP",
-)
-"""Errors about one value, which is NULL instead where ANSI mode is off."""
 
 
 def not_running(evidence: Evidence) -> Verdict | None:

@@ -10,8 +10,8 @@ from streamsql.definitions import Sink, Stream
 from streamsql.language.statements.base import Column, Fragment, Name, Watermark
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.streaming import rules
+from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.queries.run import GOING_ON
-from streamsql.runtime.why.evidence import Evidence
 from streamsql.secrets import HIDDEN
 
 MOST = 20

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from streamsql.features.why.diagnose import losses
+from streamsql.features.why.hidden_rows import hidden_rows
+from streamsql.features.why.outcome_situations import not_running
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh
+from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import brief
+from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.handlers.refresh_remarks import Remark, remarks_on
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.diagnose import losses
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.hidden_rows import hidden_rows
-from streamsql.runtime.why.outcome_situations import not_running
-from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 
 def refresh_verdict(parts: SessionParts, plan: Refresh, running: Running | None) -> Verdict:

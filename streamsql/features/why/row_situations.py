@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streamsql.definitions import ROW_FILES, Stream
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Column, Watermark
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.statements.schema_guesses import is_iso, time_expression, time_pattern
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.evidence import EventTime, Evidence
-from streamsql.runtime.why.verdict import Fact, Verdict, count
+from streamsql.results import counted as count
+from streamsql.runtime.evidence.evidence import EventTime, Evidence
 
 
 def unreadable(evidence: Evidence) -> Verdict | None:

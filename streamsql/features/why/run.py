@@ -5,27 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.definitions import Query, Stream
-from streamsql.errors import NameFault, Note, StreamsqlError
+from streamsql.errors import NameFault, StreamsqlError
+from streamsql.features.why.diagnose import diagnose, diagnose_stream
+from streamsql.features.why.hidden_rows import hidden_rows
+from streamsql.features.why.refresh_verdict import refresh_verdict
+from streamsql.features.why.statement import Why as WhyStatement
+from streamsql.features.why.verdict import Verdict
 from streamsql.language.statements.base import Name
-from streamsql.language.statements.why import Why as WhyStatement
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Refresh, Run
 from streamsql.plan.statements.previews import as_they_come
 from streamsql.query_facts import Amount
 from streamsql.results import Why
+from streamsql.results import counted as count
+from streamsql.runtime.evidence.evidence import Evidence, StreamEvidence
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of
-from streamsql.runtime.handlers.refresh_verdict import refresh_verdict
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.session_summary import silent_query
-from streamsql.runtime.why.diagnose import diagnose, diagnose_stream
-from streamsql.runtime.why.evidence import Evidence, StreamEvidence
-from streamsql.runtime.why.hidden_rows import hidden_rows
-from streamsql.runtime.why.open_groups import gave_none
-from streamsql.runtime.why.outcome_situations import nothing_in_files
-from streamsql.runtime.why.verdict import Verdict, count
 
 
 def _why(parts: SessionParts, statement: WhyStatement) -> Why:
@@ -157,47 +156,6 @@ def result(verdict: Verdict) -> Why:
         code=verdict.situation,
         proposal=verdict.proposal,
     )
-
-
-def note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
-    """A verdict as a note beside another result. of: the query, where it is not clear which."""
-    more = f"; {verdict.lead} {' '.join(verdict.proposal.split())}" if verdict.proposal else ""
-    return (Note("NO_ROWS", f"{of}{verdict.sentence}{more}"),)
-
-
-def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
-    """The account of a query of a script that has dropped rows; what it has read and held back, and why, if
-    it has written nothing and that was not said before.
-    """
-    evidence = Evidence(parts, running.plan, running)
-    lost = evidence.took_input and not evidence.account.closes
-    said = [Note("ROWS_LOST", f"{running.name}: {evidence.account.line()}")] if lost else []
-    durable = len(running.plan.live) < len(running.plan.targets)
-    return (*said, *(_unsaid(parts, running, evidence) if durable else ()))
-
-
-def _unsaid(parts: SessionParts, running: Running, evidence: Evidence) -> tuple[Note, ...]:
-    """Why a query has written nothing."""
-    if running.explained or not evidence.took_input or running.fault:
-        return ()
-    empty = evidence.rows_out is None and nothing_in_files(evidence)
-    if not empty and not gave_none(evidence):
-        return ()
-    verdict = diagnose(evidence)
-    if verdict.healthy or (evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"):
-        return ()
-    return note(verdict, balance(evidence, running.name, empty or evidence.rows_out is not None))
-
-
-def balance(evidence: Evidence, name: str, written_none: bool) -> str:
-    """What a query has read and holds back, in front of the reason. written_none: whether it is certain that
-    it has written nothing.
-    """
-    if not evidence.took_input:
-        return f"{name}: "
-    held = f", {evidence.state_rows:,} held back in state" if evidence.state_rows else ""
-    written = ", none written" if written_none else ""
-    return f"{name}: {count(evidence.rows_in, 'row')} read{written}{held}: "
 
 
 DIRECT: Answers = {WhyStatement: _why}

@@ -11,15 +11,16 @@ from typing import Any
 
 from streamsql.definitions import Stream
 from streamsql.errors import did_you_mean
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
+from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
 from streamsql.runtime.engine.moments import brief
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.source_files import Listing
-from streamsql.runtime.why.verdict import Fact, Verdict, count
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.source_files import Listing
 
 _OVER_TIME = ("rate", "socket")
 

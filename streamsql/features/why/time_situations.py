@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.definitions import Stream
+from streamsql.features.why import proposals
+from streamsql.features.why.open_groups import OpenGroups, open_groups
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.tokens import quote_name
 from streamsql.query_facts import Amount
+from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import interval, length, mark, millis, shown
+from streamsql.runtime.evidence.event_times import event_times
+from streamsql.runtime.evidence.evidence import EventTime, Evidence
+from streamsql.runtime.evidence.lateness import keeping, measured_in
+from streamsql.runtime.evidence.waiting import waits_for_watermark
 from streamsql.runtime.queries.run import GOING_ON
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.event_times import event_times
-from streamsql.runtime.why.evidence import EventTime, Evidence
-from streamsql.runtime.why.lateness import keeping, measured_in
-from streamsql.runtime.why.open_groups import OpenGroups, open_groups, waits_for_watermark
-from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 
 def window_not_closed(evidence: Evidence) -> Verdict | None:

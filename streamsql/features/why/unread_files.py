@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from streamsql.definitions import Stream
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import length
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.source_files import Listing, changed_since, listed_by_sink
-from streamsql.runtime.why.verdict import Fact, Verdict, count
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.source_files import Listing, changed_since, listed_by_sink
 
 _DAY = 86_400
 

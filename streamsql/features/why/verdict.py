@@ -30,12 +30,6 @@ _SHOWING = ("PREVIEW ", "SHOW ", "SELECT * FROM STATE ", "SELECT 'left' AS side"
 """How the statements begin that show what there is, where none can resolve a situation."""
 
 
-def count(number: int, what: str) -> str:
-    """1 row, 2 rows, 1,000 rows."""
-    plural = what + ("es" if what.endswith(("ch", "x")) else "s")
-    return f"{number:,} {what if number == 1 else plural}"
-
-
 def some(values: list[object], most: int = 5) -> str:
     """Values for a person, not too many of them."""
     texts = [repr(v) if isinstance(v, str) else str(v) for v in values[:most]]

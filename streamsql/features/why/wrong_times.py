@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.definitions import Stream
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.tokens import quote_name
+from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import length, millis, shown
-from streamsql.runtime.why import proposals
-from streamsql.runtime.why.evidence import EventTime, Evidence
-from streamsql.runtime.why.verdict import Fact, Verdict, count
+from streamsql.runtime.evidence.evidence import EventTime, Evidence
 
 FUTURE = 86_400_000
 """Milliseconds by which an event time may be ahead of the clock before it is called wrong."""

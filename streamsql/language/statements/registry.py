@@ -25,7 +25,6 @@ from streamsql.language.statements import (
     stream,
     test,
     watch,
-    why,
 )
 from streamsql.language.statements.base import Statement
 
@@ -37,7 +36,6 @@ _FILES = (
     insert,
     query,
     watch,
-    why,
     preview,
     checkpoint,
     copy,

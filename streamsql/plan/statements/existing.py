@@ -15,7 +15,6 @@ from streamsql.language.statements.query import DropQuery, StartQuery
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
-from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.connect_limits import checked_run
 from streamsql.plan.context import Context
@@ -32,25 +31,6 @@ def named(statement: Statement, context: Context) -> Plan:
     if statement.refers and name:
         getattr(context.catalog, statement.refers)(name)
     return Direct(statement)
-
-
-def why(statement: Why, context: Context) -> Plan:
-    """WHY: the entry that it names must be there; a name alone is that of a query, a live table, or else a
-    stream. Raises NameFault.
-    """
-    if statement.name:
-        kind = statement.kind or _kind_of(statement.name, context)
-        getattr(context.catalog, kind)(statement.name)
-        statement = replace(statement, kind=kind)
-    return Direct(statement)
-
-
-def _kind_of(name: Name, context: Context) -> str:
-    key, catalog = name.value.casefold(), context.catalog
-    sink = catalog.sinks.get(key)
-    if key in catalog.queries:
-        return "query"
-    return "live_table" if sink is not None and sink.is_live else "stream"
 
 
 def checkpoint_of(statement: ShowBatches | DescribeCheckpoint, context: Context) -> Plan:

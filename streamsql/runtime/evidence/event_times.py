@@ -18,9 +18,9 @@ from streamsql.connectors.event_metrics import (
     TIMES,
 )
 from streamsql.definitions import Stream
+from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import length, millis, shown
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.verdict import count
 
 _FAR = 86_400_000
 """Event times before the second day of 1970 are taken for NULL, in milliseconds."""

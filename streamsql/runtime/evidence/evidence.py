@@ -26,12 +26,12 @@ from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.moments import millis
 from streamsql.runtime.engine.package_loader import is_there
+from streamsql.runtime.evidence.probes import Probes
+from streamsql.runtime.evidence.query_parts import Part, parts_of, relations_of
+from streamsql.runtime.evidence.source_files import Listing, files_read, listing
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.kafka_topics import offsets_now
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.why.probes import Probes
-from streamsql.runtime.why.query_parts import Part, parts_of, relations_of
-from streamsql.runtime.why.source_files import Listing, files_read, listing
 
 
 @dataclass(frozen=True)

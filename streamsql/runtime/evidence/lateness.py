@@ -18,7 +18,7 @@ from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import reads_of
 from streamsql.plan.lowering.late_rows import check_sources, stream_batches
-from streamsql.runtime.why.evidence import Evidence
+from streamsql.runtime.evidence.evidence import Evidence
 
 SHARES = (0.5, 0.99, 0.999)
 BUCKETS = (("on time", 0), ("up to 1 s", 1), ("up to 10 s", 10), ("up to 1 min", 60), ("up to 10 min", 600),

@@ -16,9 +16,9 @@ from streamsql.plan.lowering.shape import STATEFUL, Op
 from streamsql.plan.streaming.advice import ADVICE, MOST, windows_of
 from streamsql.runtime.engine.moments import interval, length, shown
 from streamsql.runtime.engine.row_values import zone_of
+from streamsql.runtime.evidence.event_times import measured_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.event_times import measured_of
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 MANY = 100

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from streamsql.connectors.base import Places
 from streamsql.definitions import Stream
+from streamsql.plan.plans import Run
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.open_groups import GROUPS, waits_for_watermark
 
 FIRST_MICRO_BATCH = "first micro-batch"
 ANSWERED = 10.0
 """Seconds after which a query that has put out all that it read is said to wait for data."""
+
+
+GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+"""The operators, as progress reports name them, that hold groups until they are closed."""
+
+
+OUTER = ("left", "right", "full", "left_outer", "right_outer", "full_outer", "outer")
+"""Joins that emit a row without partner once the watermark has passed its time range."""
+
+
+def waits_for_watermark(plan: Run) -> bool:
+    """Whether a query holds rows back until the watermark moves on: an inner join emits a pair at once, and
+    a deduplication a new row.
+    """
+    ops = plan.shape.ops
+    return any(op.kind in _HOLDING or (op.kind == "join" and op.how in OUTER) for op in ops)
+
+
+_HOLDING = ("aggregate", "distinct", "stateful")
 
 
 def waiting_for(running: Running, places: Places) -> str:

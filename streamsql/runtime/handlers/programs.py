@@ -41,6 +41,7 @@ from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_files import write_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.evidence.waiting import FIRST_MICRO_BATCH, waiting_for
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
 from streamsql.runtime.handlers.preview import Previewer
@@ -55,7 +56,6 @@ from streamsql.runtime.program_source import explained, program_text, spark_plan
 from streamsql.runtime.queries.output_mode import first_choice
 from streamsql.runtime.queries.stage_frames import stage_frames
 from streamsql.runtime.queries.start import check_drivers, check_logs
-from streamsql.runtime.why.waiting import FIRST_MICRO_BATCH, waiting_for
 
 _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 """Statements of Spark whose rows are settings or definitions, not data."""

@@ -4,39 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from broker import Broker
 from conftest import Console
 from test_reopened import Open, opened  # noqa: F401
+from why_answers import resolved, texts, why
 
 from streamsql.errors import NameFault, QueryFault, RuleFault
 from streamsql.output.frames import View, frame
-from streamsql.results import Live, Why
+from streamsql.results import Live
 
-ROOMS = ("streamsql/runtime/",)
+ROOMS = ("streamsql/features/why/", "streamsql/runtime/")
 
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 FIVE = "SELECT window.end AS until, count(*) AS n FROM {} GROUP BY window(at, '5 minutes')"
-
-
-def why(console: Console, what: str = "") -> tuple[Why, dict[str, Any]]:
-    """The answer of WHY, and its facts."""
-    shown = console.run(f"WHY {what};")[0]
-    assert isinstance(shown, Why)
-    return shown, dict(shown.rows)  # type: ignore[arg-type]
-
-
-def resolved(console: Console, shown: Why, query: str) -> list[tuple[Any, ...]]:
-    """The rows of a live table once the proposal has been typed."""
-    console.run(shown.proposal)
-    console.run(f"AWAIT QUERY {query} IDLE;")
-    return console.rows(f"SELECT * FROM {query} ORDER BY 1;")
-
-
-def texts(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
-    return [tuple(map(str, row)) for row in rows]
 
 
 def test_f_a_window_that_is_not_closed(console: Console, eventually: Callable[..., None]) -> None:

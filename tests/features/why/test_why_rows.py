@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 from broker import Broker
 from conftest import Console
-from test_why import WATERMARK, resolved, texts, why
+from test_why import WATERMARK
+from why_answers import resolved, texts, why
 
 from streamsql.results import Why
 from streamsql.runtime.session_summary import silent_query
 
-ROOMS = ("streamsql/runtime/",)
+ROOMS = (
+    "streamsql/features/why/",
+    "streamsql/runtime/",
+)
 
 TWO = f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};
 CREATE STREAM b (id STRING, bt TIMESTAMP) USING values WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES;

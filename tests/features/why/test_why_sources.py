@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from broker import Broker
 from conftest import Console
-from test_why import resolved, why
 from test_why_rows import files
+from why_answers import resolved, why
 
 from streamsql.results import Rows
 
-ROOMS = ("streamsql/runtime/", "streamsql/connectors/")
+ROOMS = ("streamsql/features/why/", "streamsql/runtime/", "streamsql/connectors/")
 
 
 def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Console, tmp_path: Path) -> None:
