@@ -162,6 +162,7 @@ def test_a_a_socket_that_sends_nothing(console: Console, eventually: Callable[..
 @pytest.mark.parametrize("source", ["files", "kafka"])
 def test_b_a_limit_and_the_time_that_is_left(
     console: Console,
+    processes: None,  # the broker
     source: str,
     tmp_path: Path,
     request: pytest.FixtureRequest,
