@@ -24,6 +24,7 @@ DOCUMENTING = (
     "test_every_path_is_there",
     "test_every_name_is_defined_in_the_module_that_is_said",
     "test_what_a_topic_refers_to_exists",
+    "test_every_topic_that_is_named_is_there",
     "test_every_code_of_a_note_is_listed_and_every_listed_one_is_used",
     "test_every_code_is_listed_and_every_listed_code_is_used",
 )

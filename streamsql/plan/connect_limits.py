@@ -23,12 +23,10 @@ from streamsql.plan.plans import (
     Collect,
     DefineSink,
     DefineStream,
-    Explain,
     Refresh,
     Run,
     Write,
 )
-from streamsql.plan.row_plans import CopyRows, Summary
 from streamsql.plan.streaming.rules import Choice
 
 
@@ -235,8 +233,6 @@ def check_plan(plan: Plan, statement: Statement, server: ConnectServer) -> Plan:
         return checked_run(plan, span, server)
     elif isinstance(plan, (Collect, Write)):
         _check_program(plan.program, span)
-    elif isinstance(plan, (CopyRows, Summary, Explain)):
-        return plan  # its inner plan has been checked
     return plan
 
 

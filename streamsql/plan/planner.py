@@ -12,12 +12,10 @@ from streamsql.feature_registry import planners
 from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
-from streamsql.language.statements.copy import Copy, CopyFrom, Summarize
 from streamsql.language.statements.explain import Explain as ExplainStatement
 from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
-from streamsql.language.statements.preview import Preview, ShowTopics
 from streamsql.language.statements.query import DropQuery, FlushQuery, StartQuery
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.session import Set
@@ -32,7 +30,6 @@ from streamsql.plan.context import ConnectServer, Context, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query, show_lateness
-from streamsql.plan.statements.copies import copy_from, copy_rows, summarize
 from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
 from streamsql.plan.statements.existing import (
     checkpoint_of,
@@ -47,7 +44,6 @@ from streamsql.plan.statements.existing import (
 )
 from streamsql.plan.statements.given import given
 from streamsql.plan.statements.inserts import insert, insert_set
-from streamsql.plan.statements.previews import preview, show_topics
 from streamsql.plan.statements.queries import create_live_table, select, watched_query
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.spark_targets import check_target, description
@@ -176,11 +172,6 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Insert: insert,
     InsertSet: insert_set,
     Select: select,
-    Copy: copy_rows,
-    CopyFrom: copy_from,
-    Summarize: summarize,
-    Preview: preview,
-    ShowTopics: show_topics,
     Spark: _spark,
     ExplainStatement: _explain,
     StartQuery: start_query,

@@ -34,7 +34,6 @@ from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, trans
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
-    copies,
     definitions,
     flush,
     help,
@@ -65,7 +64,6 @@ PLANS: Answers = {
     **queries.PLANS,
     **flush.PLANS,
     **lateness.PLANS,
-    **copies.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,
@@ -77,7 +75,6 @@ DIRECT: Answers = {
     **show_queries.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
-    **copies.DIRECT,
     **test_statements.DIRECT,
     Exit: lambda parts, statement: Leave(),
     Clear: lambda parts, statement: Text(text=""),

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from streamsql.errors import RuleFault
+from streamsql.features.copy.statement import FORMATS, Copy, CopyFrom, FileForm, Summarize
 from streamsql.language.origin import Origin
 from streamsql.language.statements.base import Fragment, Name
-from streamsql.language.statements.copy import FORMATS, Copy, CopyFrom, FileForm, Summarize
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.basic_plans import Direct, Plan
 from streamsql.plan.context import Context
-from streamsql.plan.row_plans import CopyRows, Summary
 from streamsql.plan.statements.queries import select
 from streamsql.text_files import PACKED
+
+
+@dataclass(frozen=True)
+class CopyRows(Plan):
+    """COPY TO. rows: the plan of the SELECT; path: of the file."""
+
+    rows: Plan = field(kw_only=True)
+    path: str = ""
+    form: FileForm = field(default_factory=lambda: FileForm(format="csv"))
+
+
+@dataclass(frozen=True)
+class Summary(Plan):
+    """SUMMARIZE. rows: the plan of the SELECT."""
+
+    rows: Plan = field(kw_only=True)
 
 
 def copy_rows(statement: Copy, context: Context) -> Plan:
@@ -80,3 +95,6 @@ def _rows(query: Fragment | None, name: Name | None, context: Context) -> Plan:
         parts = ".".join(quote_name(part) for part in name.value.split("."))
         query = Fragment(f"SELECT * FROM {parts}", name.span, Origin.of(name.span))
     return select(Select(query=query, text=query.text, span=query.span, origin=query.origin), context)
+
+
+PLANNERS = {Copy: copy_rows, CopyFrom: copy_from, Summarize: summarize}

@@ -11,13 +11,13 @@ from typing import Any
 
 from streamsql.calls import run
 from streamsql.errors import InputFault, NameFault, no_folder
+from streamsql.features.copy.plan import CopyRows, Summary
+from streamsql.features.copy.statement import Copy, CopyFrom, FileForm
 from streamsql.language.statements.base import Name, Statement
-from streamsql.language.statements.copy import Copy, CopyFrom, FileForm
 from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.basic_plans import Plan
-from streamsql.plan.row_plans import CopyRows, Summary
 from streamsql.results import Copied, Done, Result, Rows, counted
 from streamsql.runtime.engine.row_fetch import fetch
 from streamsql.runtime.engine.row_values import collect, is_numeric

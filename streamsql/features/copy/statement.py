@@ -8,10 +8,9 @@ from typing import ClassVar
 from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Fragment, Name, Statement, fragment_of, name_of
-from streamsql.text_files import PACKED
+from streamsql.text_files import format_of
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet")
-_ENDINGS = {"ndjson": "jsonl", "tab": "tsv", "pq": "parquet"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +105,3 @@ def _form(node: Node | None, path: Name) -> FileForm:
 def _ending(path: Name) -> Name:
     """The format that the ending of a path says."""
     return Name(format_of(path.value), path.span)
-
-
-def format_of(path: str) -> str:
-    """The format that the ending of a path says, also before .gz, whether or not it is known; "" without
-    one.
-    """
-    name = path.rpartition("/")[2]
-    if name.casefold().endswith(PACKED) and name.count(".") > 1:
-        name = name[: -len(PACKED)]
-    _, dot, ending = name.rpartition(".")
-    return _ENDINGS.get(ending.lower(), ending.lower()) if dot else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from glob import glob
 
 from streamsql.calls import Assign, Program
@@ -14,25 +14,46 @@ from streamsql.connectors.kafka import check_servers, client_settings
 from streamsql.connectors.registry import connector
 from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.errors import InputFault, NameFault, RuleFault, did_you_mean
+from streamsql.features.preview.statement import Preview as PreviewStatement
+from streamsql.features.preview.statement import ShowTopics
 from streamsql.language.file_formats import read_by
-from streamsql.language.statements.base import Fragment, Name, Option
-from streamsql.language.statements.preview import Preview as PreviewStatement
-from streamsql.language.statements.preview import ShowTopics
-from streamsql.language.statements.select import Select
+from streamsql.language.statements.base import Name, Option
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.sources import variable, watermarked
-from streamsql.plan.plans import Plan, Preview, Reads, Run, Topics
+from streamsql.plan.plans import Plan, Reads
 from streamsql.plan.statements.definitions import check_format, code_of
-from streamsql.plan.statements.queries import select
+from streamsql.plan.statements.queries import SAMPLE
 from streamsql.plan.statements.schema_guesses import stream_name
-
-SAMPLE = 1000
-"""The number of records from which the columns of a source are inferred; a preview reads no more of them."""
-
 
 _PLACES = ("path", "topic", "subscribe")
 """The options with the location of a source, from which the stream gets its name."""
+
+
+@dataclass(frozen=True)
+class Preview(Plan):
+    """The first records of a stream. propose: the stream does not exist yet; infer its columns, event time
+    and format, and suggest a CREATE STREAM. place: the option with the location of the records. path, code:
+    as in DefineStream, but path can be a file.
+    """
+
+    stream: Stream
+    limit: int
+    propose: bool = False
+    place: Name | None = None
+    path: Name | None = None
+    code: Name | None = None
+
+
+@dataclass(frozen=True)
+class Topics(Plan):
+    """The topics of a Kafka cluster. settings: for Kafka's client; like: a pattern; place: the part of the
+    statement that names the brokers.
+    """
+
+    settings: dict[str, str]
+    like: str
+    place: Name
 
 
 def preview(statement: PreviewStatement, context: Context) -> Plan:
@@ -191,10 +212,4 @@ def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, R
     return (*steps, Assign("result", node.call("limit", limit))), reads_of(sources)
 
 
-def as_they_come(stream: Stream, context: Context) -> Run:
-    """The query that reads a stream as rows arrive, until the preview ends."""
-    catalog = context.catalog.having(stream)
-    statement = Select(query=Fragment(f"SELECT * FROM {quote_name(stream.name)}"))
-    run = select(statement, replace(context, catalog=catalog))
-    assert isinstance(run, Run)
-    return replace(run, query=replace(run.query, trigger=None))
+PLANNERS = {PreviewStatement: preview, ShowTopics: show_topics}

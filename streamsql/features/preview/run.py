@@ -18,17 +18,19 @@ from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
 from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.errors import InputFault, Note, QueryFault, StreamsqlError
-from streamsql.language.statements.base import Name, Watermark
-from streamsql.language.statements.preview import FIRST
-from streamsql.plan import plans
+from streamsql.features.preview.plan import Preview as PreviewPlan
+from streamsql.features.preview.plan import Topics, first_rows
+from streamsql.features.preview.statement import FIRST
+from streamsql.language.statements.base import Name, Statement, Watermark
 from streamsql.plan.context import Context
-from streamsql.plan.statements.previews import SAMPLE, as_they_come, first_rows
+from streamsql.plan.statements.queries import SAMPLE, as_they_come
 from streamsql.plan.statements.schema_guesses import Leaf, event_time
-from streamsql.results import Preview, Rows
+from streamsql.results import Preview, Result, Rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.preflight.kafka_topics import check_topics
+from streamsql.runtime.preflight.kafka_topics import check_topics, show_topics
 from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
@@ -53,7 +55,7 @@ class Previewer:
         self.context = context
         self.notes: list[Note] = []
 
-    def preview(self, plan: plans.Preview) -> Preview:
+    def preview(self, plan: PreviewPlan) -> Preview:
         """Preview an existing stream, or (propose) what a connector with options would read."""
         began = time.monotonic()
         stream, proposal = plan.stream, ""
@@ -266,7 +268,7 @@ def _of_path(stream: Stream, path: Name) -> Stream:
     return replace(stream, options=(*options, ("pathGlobFilter", name)))
 
 
-def _placed(error: Exception, plan: plans.Preview) -> StreamsqlError:
+def _placed(error: Exception, plan: PreviewPlan) -> StreamsqlError:
     """An error of Spark as a fault whose span is the path in the statement."""
     fault = translate(error)
     if fault.condition == "UNABLE_TO_INFER_SCHEMA":
@@ -286,3 +288,15 @@ def _nothing(name: str) -> InputFault:
 def _values(rows: Rows, name: str) -> tuple[Any, ...]:
     at = next(i for i, c in enumerate(rows.columns) if c.casefold() == name.casefold())
     return tuple(row[at] for row in rows.rows)
+
+
+def _preview(parts: SessionParts, plan: PreviewPlan, statement: Statement) -> Result:
+    return Previewer(parts, parts.context()).preview(plan)
+
+
+def _topics(parts: SessionParts, plan: Topics, statement: Statement) -> Result:
+    parts.packages.load(parts.spark, PACKAGES["kafka"], parts.cancel)
+    return show_topics(parts.spark, plan.settings, plan.like, plan.place.span, parts.cancel)
+
+
+PLANS: Answers = {PreviewPlan: _preview, Topics: _topics}

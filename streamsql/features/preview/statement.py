@@ -34,17 +34,6 @@ class Preview(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeConnector(Statement):
-    topic: ClassVar[str] = "streams"
-
-    name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeConnector:
-        return cls(name=name_of(node.get("Connector")))
-
-
-@dataclass(frozen=True, kw_only=True)
 class ShowTopics(Statement):
     """servers: host:port, …; else entry: a stream or sink with the servers. like: a pattern with `*` and `|`,
     as in Spark's SHOW TABLES.

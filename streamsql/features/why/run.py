@@ -15,7 +15,7 @@ from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Refresh, Run
-from streamsql.plan.statements.previews import as_they_come
+from streamsql.plan.statements.queries import as_they_come
 from streamsql.query_facts import Amount
 from streamsql.results import Why
 from streamsql.results import counted as count

@@ -10,12 +10,10 @@ from streamsql.feature_registry import statement_modules
 from streamsql.language.grammar import load
 from streamsql.language.statements import (
     checkpoint,
-    copy,
     explain,
     function,
     insert,
     live_table,
-    preview,
     query,
     select,
     server,
@@ -36,9 +34,7 @@ _FILES = (
     insert,
     query,
     watch,
-    preview,
     checkpoint,
-    copy,
     explain,
     test,
     server,

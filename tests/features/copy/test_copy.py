@@ -25,7 +25,7 @@ from streamsql.output.copy_file import copy_to_file
 from streamsql.output.printer import Printer
 from streamsql.results import Copied, Rows
 
-ROOMS = ("streamsql/runtime/", "streamsql/output/", "streamsql/plan/")
+ROOMS = ("streamsql/features/copy/", "streamsql/runtime/", "streamsql/output/", "streamsql/plan/")
 
 
 def copy(console: Console, statement: str) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from broker import PASSWORD, USER, Broker, Message
 from conftest import Console, notes_of
-from test_preview import look, taken
+from previews import look, taken
 
 from streamsql.errors import StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.results import Preview
 from streamsql.runtime.preflight import kafka_topics
 
-ROOMS = ("streamsql/connectors/", "streamsql/runtime/")
+ROOMS = ("streamsql/features/preview/", "streamsql/connectors/", "streamsql/runtime/")
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="{}";'
 

@@ -15,29 +15,21 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from previews import look, taken
 from scripts import run_here
 
 from streamsql.errors import Source, StreamsqlError
 from streamsql.output.printer import Printer
-from streamsql.results import Preview, Rows
+from streamsql.results import Rows
 from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.statement_runner import Desk
 
-ROOMS = ("streamsql/connectors/", "streamsql/plan/statements/", "streamsql/runtime/preflight/")
-
-
-def look(console: Console, statement: str) -> Preview:
-    """What a PREVIEW gives; its proposal makes a stream that is read as what was shown."""
-    result = console.run(statement)[-1]
-    assert isinstance(result, Preview), result
-    return result
-
-
-def taken(console: Console, shown: Preview) -> list[tuple[Any, ...]]:
-    """The rows of the stream that the proposal makes, as a query reads them."""
-    name = shown.proposal.split()[2]
-    console.run(shown.proposal)
-    return console.rows(f"SELECT * FROM {name};")
+ROOMS = (
+    "streamsql/features/preview/",
+    "streamsql/connectors/",
+    "streamsql/plan/statements/",
+    "streamsql/runtime/preflight/",
+)
 
 
 def write(folder: Path, name: str, *lines: Any) -> Path:
