@@ -74,7 +74,6 @@ def _add_script_flags(parser: argparse.ArgumentParser) -> None:
 def _add_spark_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--master", help="Spark master (default: local[*])")
-    add("--remote", metavar="sc://HOST:PORT", help="run on a Spark Connect server (HELP connect)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
     add("--jars", metavar="FILE,…", help="jars for Spark")

@@ -165,10 +165,8 @@ def _main(options: argparse.Namespace) -> int:
     own_check = chosen_check(options)
     options.check |= own_check is not None
     options.server = None
-    if options.remote:
-        from streamsql.cli.remote import check_remote
-
-        check_remote(options)
+    for prepare in extensions("options"):
+        prepare(options)
     preferences, config = _preferences(options)
     options.color = preferences["color"]
     messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=options.quiet)
@@ -208,12 +206,15 @@ def _check(
     """
     from streamsql.catalog import Catalog
     from streamsql.cli.dry_run import check
-    from streamsql.cli.remote import server_of
     from streamsql.cli.unknown_tables import brings_tables
     from streamsql.plan.context import Context
     from streamsql.runtime.engine.java_command import spark_defaults
 
-    context, session, closed = Context(Catalog(), server=server_of(options)), None, False
+    context, session, closed = (
+        Context(Catalog(), server=options.server and options.server.planned()),
+        None,
+        False,
+    )
     if options.workspace or options.read_only:
         from streamsql.runtime.workspace.reopen import reopen, tables_in
 
@@ -317,9 +318,9 @@ def _session(
     """A session in a folder, with what the flags and the config file choose, and what its workspace
     holds; Spark is not started.
     """
-    from streamsql.cli.remote import session_of
     from streamsql.config.folders import cache_folder
     from streamsql.guard import log_to
+    from streamsql.runtime.session import Session
     from streamsql.runtime.session_config import Config
     from streamsql.runtime.workspace.store import Store
 
@@ -339,7 +340,7 @@ def _session(
         trusted=options.trust_workspace,
     )
     log_to(config.log)
-    session = session_of(options, config)
+    session = options.server.session(config) if options.server else Session(config)
     if not options.check:
         for opened in extensions("session"):
             opened(options, session.parts, printer)

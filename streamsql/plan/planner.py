@@ -25,8 +25,7 @@ from streamsql.language.statements.stream import AdvanceStream, CreateStream, Dr
 from streamsql.language.statements.test import Advance, Given
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
-from streamsql.plan.connect_limits import check_plan, check_statement
-from streamsql.plan.context import ConnectServer, Context, reads_of
+from streamsql.plan.context import Context, Server, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query, show_lateness
@@ -69,13 +68,13 @@ def _planned(statement: Statement, context: Context) -> Plan:
     return make(statement, context) if make else named(statement, context)
 
 
-def _on_server(statement: Statement, context: Context, server: ConnectServer) -> Plan:
-    """The plan for a Spark Connect session. Raises RuleFault for what that has not."""
-    check_statement(statement)
+def _on_server(statement: Statement, context: Context, server: Server) -> Plan:
+    """The plan for a server. Raises RuleFault for what that lacks."""
+    server.check_statement(statement)
     name = getattr(statement, "name", None)
     if statement.refers == "query" and name and name.value.casefold() in server.others:
         return Direct(statement)
-    return check_plan(_planned(statement, context), statement, server)
+    return server.check_plan(_planned(statement, context), statement)
 
 
 def _spark(statement: Statement, context: Context) -> Plan:

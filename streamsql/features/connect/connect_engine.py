@@ -12,9 +12,9 @@ from importlib.metadata import version
 from typing import Any
 
 from streamsql.errors import EngineFault, Note, StartFault
-from streamsql.runtime.connect.connect_probe import Obstacle, obstacle
-from streamsql.runtime.connect.server_address import ServerAddress
-from streamsql.runtime.connect.session_record import SessionRecord
+from streamsql.features.connect.connect_probe import Obstacle, obstacle
+from streamsql.features.connect.server_address import ServerAddress
+from streamsql.features.connect.session_record import SessionRecord
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import ClusterNews, Event, Events, SparkStarted
 from streamsql.runtime.engine.lifecycle import Attempt, Engine, Progress

@@ -12,6 +12,8 @@ from typing import Any
 from streamsql.calls import evaluate, run, text_of
 from streamsql.connectors.option_values import check_secrets
 from streamsql.errors import EngineFault, InputFault, Note, StreamsqlError
+from streamsql.features.connect.server_queries import PATIENCE, Other, ServerQueries
+from streamsql.features.connect.server_rows import ServerRows, ServerTables, follow
 from streamsql.guard import informing
 from streamsql.language.redaction import redact_any
 from streamsql.language.statements.base import Column, Name, Statement
@@ -25,8 +27,6 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Started, Text
-from streamsql.runtime.connect.server_queries import PATIENCE, Other, ServerQueries
-from streamsql.runtime.connect.server_rows import ServerRows, ServerTables, follow
 from streamsql.runtime.engine.kept_tables import exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from streamsql.runtime.connect.server_address import ServerAddress, connected
+from streamsql.features.connect.server_address import ServerAddress, connected
 
 ANSWERS = 3.0
 """The seconds within which a server answers; one that is slower is left to PySpark's client."""

@@ -10,10 +10,7 @@ from typing import Any
 from streamsql.calls import Program
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault, Note, StreamsqlError
-from streamsql.language.statements.base import Statement
-from streamsql.plan.context import ConnectServer
-from streamsql.results import Result, Started
-from streamsql.runtime.connect.connect_engine import (
+from streamsql.features.connect.connect_engine import (
     SESSION_TIMEOUT,
     ConnectEngine,
     ConnectionLost,
@@ -21,10 +18,13 @@ from streamsql.runtime.connect.connect_engine import (
     SessionRemark,
     connection_lost,
 )
-from streamsql.runtime.connect.connect_handlers import ConnectHandlers
-from streamsql.runtime.connect.server_address import ServerAddress
-from streamsql.runtime.connect.server_queries import ServerQueries
-from streamsql.runtime.connect.session_record import SessionRecord
+from streamsql.features.connect.connect_handlers import ConnectHandlers
+from streamsql.features.connect.limits import ConnectServer
+from streamsql.features.connect.server_address import ServerAddress
+from streamsql.features.connect.server_queries import ServerQueries
+from streamsql.features.connect.session_record import SessionRecord
+from streamsql.language.statements.base import Statement
+from streamsql.results import Result, Started
 from streamsql.runtime.console_session import Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.package_loader import Packages

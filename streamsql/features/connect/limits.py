@@ -18,7 +18,7 @@ from streamsql.language.statements import live_table, query
 from streamsql.language.statements.base import QueryClauses, Statement
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.changes import Changes
-from streamsql.plan.context import ConnectServer
+from streamsql.plan.context import Server
 from streamsql.plan.plans import (
     Collect,
     DefineSink,
@@ -201,7 +201,23 @@ def refusal(kind: str, span: Span | None, subject: str = "") -> RuleFault:
     )
 
 
-def check_statement(statement: Statement) -> None:
+class ConnectServer(Server):
+    """A Spark Connect server."""
+
+    def check_statement(self, statement: Statement) -> None:
+        _check_statement(statement)
+
+    def check_plan(self, plan: Plan, statement: Statement) -> Plan:
+        return _check_plan(plan, statement, self)
+
+    def check_run(self, plan: Run, span: Span) -> Run:
+        return _checked_run(plan, span, self)
+
+    def check_followed(self, span: Span) -> None:
+        raise refusal("mixed", span)
+
+
+def _check_statement(statement: Statement) -> None:
     """Raise RuleFault for a statement, or a clause of it, that a Connect session does not take."""
     if statement.not_on_connect:
         raise refusal(statement.not_on_connect, statement.span)
@@ -222,7 +238,7 @@ def check_statement(statement: Statement) -> None:
         raise refusal("live limits", statement.span)
 
 
-def check_plan(plan: Plan, statement: Statement, server: ConnectServer) -> Plan:
+def _check_plan(plan: Plan, statement: Statement, server: Server) -> Plan:
     """The plan, if a Connect session can execute it, with the place of its checkpoint. Raises RuleFault."""
     span = statement.span
     if isinstance(plan, DefineStream):
@@ -230,14 +246,14 @@ def check_plan(plan: Plan, statement: Statement, server: ConnectServer) -> Plan:
     elif isinstance(plan, DefineSink):
         _check_sink(plan.sink, span, defines=True)
     elif isinstance(plan, Run):
-        return checked_run(plan, span, server)
+        return _checked_run(plan, span, server)
     elif isinstance(plan, (Collect, Write)):
         _check_program(plan.program, span)
     return plan
 
 
-def checked_run(plan: Run, span: Span, server: ConnectServer) -> Run:
-    """The plan of a query, as `check_plan` gives it; also that of START QUERY."""
+def _checked_run(plan: Run, span: Span, server: Server) -> Run:
+    """The plan of a query, as `_check_plan` gives it; also that of START QUERY."""
     if isinstance(plan, (Refresh, Changes)):
         raise refusal("refresh", span)
     if plan.feeds_batches:

@@ -1,4 +1,4 @@
-"""--remote: which flags it excludes, and the session on a Spark Connect server."""
+"""--remote: its address, and which flags it excludes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from streamsql.cli.open_workspace import workspace_folder
 from streamsql.errors import UsageFault
 
 if TYPE_CHECKING:
-    from streamsql.plan.context import ConnectServer
+    from streamsql.features.connect.limits import ConnectServer
+    from streamsql.features.connect.server_address import ServerAddress
     from streamsql.runtime.session import Session
     from streamsql.runtime.session_config import Config
 
@@ -27,13 +28,36 @@ _OF_A_JVM = {
 """The flags that --remote excludes, and why."""
 
 
-def check_remote(options: argparse.Namespace) -> None:
-    """Read the address into options.server. Raises UsageFault for an address that cannot be read, for flags
-    that do not go together, and for a workspace whose queries a server of streamsql runs.
-    """
-    from streamsql.runtime.connect.server_address import read_address
+class RemoteServer:
+    """The server of --remote, as the command line uses it."""
 
-    options.server = read_address(options.remote)
+    def __init__(self, address: ServerAddress) -> None:
+        self.address = address
+        self.host, self.port, self.shown = address.host, address.port, address.shown
+
+    def session(self, config: Config) -> Session:
+        """A session on the server."""
+        from streamsql.features.connect.connect_session import ConnectSession
+
+        return ConnectSession(config, self.address)
+
+    def planned(self) -> ConnectServer:
+        """What --check knows of the server, without asking it."""
+        from streamsql.features.connect.limits import ConnectServer
+
+        return ConnectServer(self.shown)
+
+
+def check_remote(options: argparse.Namespace) -> None:
+    """Put the server of --remote, if it is given, into options.server. Raises UsageFault for an address that
+    cannot be read, for flags that do not go together, and for a workspace whose queries a server of streamsql
+    runs.
+    """
+    if not options.remote:
+        return
+    from streamsql.features.connect.server_address import read_address
+
+    options.server = RemoteServer(read_address(options.remote))
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # the functions of PySpark are those of its client
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the console tells what is wrong, in its own words
     if hasattr(options, "status_file"):
@@ -53,23 +77,3 @@ def _excluded(flag: str, why: str) -> UsageFault:
     return UsageFault(
         f"--remote and {flag} exclude each other", detail=why, hint=f"leave out {flag}", code="NO_CONNECT"
     )
-
-
-def session_of(options: argparse.Namespace, config: Config) -> Session:
-    """The session: on a Spark of its own, or on a Connect server."""
-    if options.server:
-        from streamsql.runtime.connect.connect_session import ConnectSession
-
-        return ConnectSession(config, options.server)
-    from streamsql.runtime.session import Session
-
-    return Session(config)
-
-
-def server_of(options: argparse.Namespace) -> ConnectServer | None:
-    """What --check knows of the server, without asking it."""
-    if not options.server:
-        return None
-    from streamsql.plan.context import ConnectServer
-
-    return ConnectServer(options.server.shown)

@@ -14,11 +14,11 @@ from typing import Any
 from streamsql.calls import run
 from streamsql.definitions import Query
 from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.features.connect.connect_engine import ConnectEngine, connection_lost
+from streamsql.features.connect.session_record import KnownQuery
 from streamsql.plan import planner
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.rules import Choice
-from streamsql.runtime.connect.connect_engine import ConnectEngine, connection_lost
-from streamsql.runtime.connect.session_record import KnownQuery
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts

@@ -16,7 +16,6 @@ from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
 from streamsql.language.tokens import quote_name
-from streamsql.plan.connect_limits import checked_run
 from streamsql.plan.context import Context
 from streamsql.plan.plans import Again, Direct, Drop, Plan, Run, Start
 from streamsql.plan.statements.queries import restart
@@ -160,7 +159,7 @@ def _again(query: Query, statement: StartQuery, context: Context) -> Again:
             query, context = _with_limit(query, statement.retain, context, statement.span)
         run = beginning(restart(query, context, span), statement.begins)
         if context.server:
-            run = checked_run(run, span or statement.span, context.server)
+            run = context.server.check_run(run, span or statement.span)
         return Again(query, run)
     except StreamsqlError as fault:
         return Again(query, why=fault)

@@ -21,24 +21,24 @@ from spark_cluster import java_command
 
 from streamsql.catalog import Catalog
 from streamsql.errors import Source, StartFault, StreamsqlError, UsageFault
+from streamsql.features.connect.connect_engine import ConnectEngine, SessionRemark
+from streamsql.features.connect.connect_probe import obstacle
+from streamsql.features.connect.connect_session import ConnectSession
+from streamsql.features.connect.limits import ABILITIES, ConnectServer
+from streamsql.features.connect.server_address import read_address
+from streamsql.features.connect.session_record import SessionRecord
 from streamsql.language.parser import parse, split_script
 from streamsql.language.topics import topics
-from streamsql.plan.connect_limits import ABILITIES
-from streamsql.plan.context import ConnectServer, Context
+from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.results import Live, Result, Rows
-from streamsql.runtime.connect.connect_engine import ConnectEngine, SessionRemark
-from streamsql.runtime.connect.connect_probe import obstacle
-from streamsql.runtime.connect.connect_session import ConnectSession
-from streamsql.runtime.connect.server_address import read_address
-from streamsql.runtime.connect.session_record import SessionRecord
 from streamsql.runtime.engine.events import Event, Events
 from streamsql.runtime.engine.java import spark_home
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.store import Store
 
-ROOMS = ("streamsql/runtime/connect/", "streamsql/cli/", "streamsql/plan/")
+ROOMS = ("streamsql/features/connect/", "streamsql/cli/", "streamsql/plan/")
 
 
 class Server:
