@@ -210,11 +210,8 @@ def _check(
     from streamsql.plan.context import Context
     from streamsql.runtime.engine.java_command import spark_defaults
 
-    context, session, closed = (
-        Context(Catalog(), server=options.server and options.server.planned()),
-        None,
-        False,
-    )
+    server = options.server.planned() if options.server else None
+    context, session, closed = Context(Catalog(), server=server), None, False
     if options.workspace or options.read_only:
         from streamsql.runtime.workspace.reopen import reopen, tables_in
 
