@@ -21,7 +21,7 @@ from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
-from streamsql.feature_registry import chosen_check, extensions
+from streamsql.feature_registry import chosen_check, command, extensions
 from streamsql.output.control_characters import harmless
 from streamsql.output.messages import Messages
 from streamsql.output.terminal import Terminal
@@ -45,10 +45,6 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code; raises nothing but SystemExit of argparse."""
     no_input = open_closed_streams()
     argv = sys.argv[1:] if argv is None else argv
-    if argv[:1] == ["fmt"]:
-        from streamsql.cli.format_command import format_files
-
-        return format_files(argv[1:], lambda error: _say_error(error, "auto"))
     if argv[:1] == ["ps"]:
         from streamsql.cli.ps_command import list_servers
 
@@ -83,6 +79,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _options(words: list[str]) -> argparse.Namespace:
     """The options of the command line, and the function that runs it."""
+    own = command(words[0]) if words else None
+    if own:
+        own_options: argparse.Namespace = own(words[1:])
+        return own_options
     if words[:1] == ["test"]:
         return _test_options(words[1:])
     if words[:1] == ["serve"]:

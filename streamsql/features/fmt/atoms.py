@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from streamsql.language.formatting.documents import HARD, SPACE, Doc, Line
+from streamsql.features.fmt.documents import HARD, SPACE, Doc, Line
 from streamsql.language.tokens import Token
 
 

@@ -7,14 +7,15 @@ import difflib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, StreamsqlError
+from streamsql.output.messages import Messages
 from streamsql.output.script_files import bad_encoding
+from streamsql.output.terminal import Terminal
 
-Say = Callable[[StreamsqlError], None]
 WOULD_CHANGE, NOT_PARSED = 1, 2
 _BOM = "\ufeff"
 
@@ -35,15 +36,22 @@ def format_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def format_files(argv: list[str], say: Say) -> int:
-    """Run `streamsql fmt`. say: shows an error. Returns the exit code."""
-    options = format_parser().parse_args(argv)
+def options_of(words: list[str]) -> argparse.Namespace:
+    """The options of `streamsql fmt`, and the function that runs it."""
+    options = format_parser().parse_args(words)
+    options.run, options.debug, options.color = format_files, False, "auto"
+    return options
+
+
+def format_files(options: argparse.Namespace) -> int:
+    """Run `streamsql fmt`. Returns the exit code."""
+    messages = Messages(Preferences(color=options.color), Terminal(sys.stdout, sys.stderr))
     code = 0
     for name in options.files:
         try:
             changed = _format(name, check=options.check, diff=options.diff)
         except StreamsqlError as error:
-            say(error)
+            messages.error(error)
             code = NOT_PARSED
         else:
             code = code or (WOULD_CHANGE if changed and options.check else 0)
@@ -74,7 +82,7 @@ def _difference(name: str, text: str, formatted: str) -> list[str]:
 
 def formatted_text(name: str, text: str) -> str:
     """The format of a script; its byte order mark and its line ends are kept. Raises StreamsqlError."""
-    from streamsql.language.formatting.format_script import format_script
+    from streamsql.features.fmt.format_script import format_script
 
     mark = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(_BOM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamsql.language.formatting.keyword_places import PlaceReader
+from streamsql.features.fmt.keyword_places import PlaceReader
 from streamsql.language.statements.base import SIMPLE_TYPES
 from streamsql.language.tokens import Token
 

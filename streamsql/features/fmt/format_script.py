@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from streamsql.errors import Source, Span, StreamsqlError
-from streamsql.language.formatting.atoms import Atom, Comment, atoms_of, comments_of, with_unary
-from streamsql.language.formatting.compound_places import CompoundReader, NotCompound, begins_compound
-from streamsql.language.formatting.documents import SPACE, Doc, Line, printed
-from streamsql.language.formatting.keyword_places import PlaceReader, Places, all_nodes
-from streamsql.language.formatting.statement_layout import statement_doc
+from streamsql.features.fmt.atoms import Atom, Comment, atoms_of, comments_of, with_unary
+from streamsql.features.fmt.compound_places import CompoundReader, NotCompound, begins_compound
+from streamsql.features.fmt.documents import SPACE, Doc, Line, printed
+from streamsql.features.fmt.keyword_places import PlaceReader, Places, all_nodes
+from streamsql.features.fmt.statement_layout import statement_doc
 from streamsql.language.grammar import Node
 from streamsql.language.origin import Origin
 from streamsql.language.parser import matched, parse_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamsql.language.formatting.documents import SPACE, Doc, Indent, Line, group
-from streamsql.language.formatting.trees import (
+from streamsql.features.fmt.documents import SPACE, Doc, Indent, Line, group
+from streamsql.features.fmt.trees import (
     Item,
     Layout,
     Paren,

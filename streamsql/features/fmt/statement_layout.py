@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streamsql.language.formatting.atoms import Atom
-from streamsql.language.formatting.documents import HARD, SPACE, Doc, Indent, Line, group
-from streamsql.language.formatting.keyword_places import Places
-from streamsql.language.formatting.query_layout import query_doc
-from streamsql.language.formatting.trees import (
+from streamsql.features.fmt.atoms import Atom
+from streamsql.features.fmt.documents import HARD, SPACE, Doc, Indent, Line, group
+from streamsql.features.fmt.keyword_places import Places
+from streamsql.features.fmt.query_layout import query_doc
+from streamsql.features.fmt.trees import (
     Item,
     Layout,
     before,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from streamsql.language.formatting.atoms import Atom, is_spaced
-from streamsql.language.formatting.documents import SPACE, Doc, Indent, Line, group
+from streamsql.features.fmt.atoms import Atom, is_spaced
+from streamsql.features.fmt.documents import SPACE, Doc, Indent, Line, group
 
 SOFT = Line(soft=True)
 _CLOSING = {"(": ")", "[": "]"}

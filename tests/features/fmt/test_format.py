@@ -15,17 +15,17 @@ from conftest import ROOT
 
 from streamsql.cli.main import main
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.fmt.format_script import format_script
+from streamsql.features.fmt.keyword_places import names_of
 from streamsql.language.dialect import parse_tokens
-from streamsql.language.formatting.format_script import format_script
-from streamsql.language.formatting.keyword_places import names_of
 from streamsql.language.parser import split_script
 from streamsql.language.tokens import split, tokenize
 
-sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
+sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
 import corpus
 from statements import texts
 
-ROOMS = ("streamsql/language/", "grammars/")
+ROOMS = ("streamsql/features/fmt/", "streamsql/language/", "grammars/")
 
 SQL_TESTS = [*(ROOT / "examples").glob("*.test.sql"), *(ROOT / "tests" / "sql_tests").glob("*.test.sql")]
 
