@@ -1,4 +1,4 @@
-"""Files of text, compressed with gzip where their name ends with .gz."""
+"""Files of rows: their formats by their names, and texts, compressed where the name ends with .gz."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 PACKED = ".gz"
+_ENDINGS = {"ndjson": "jsonl", "tab": "tsv", "pq": "parquet"}
 
 
 def open_text(path: Path, mode: str, *, packed: bool | None = None, **options: Any) -> TextIO:
@@ -17,3 +18,14 @@ def open_text(path: Path, mode: str, *, packed: bool | None = None, **options: A
 
         return cast(TextIO, gzip.open(path, f"{mode}t", **{"encoding": "utf-8", **options}))
     return cast(TextIO, path.open(mode, **{"encoding": "utf-8", **options}))
+
+
+def format_of(path: str) -> str:
+    """The format that the ending of a path says, also before .gz, whether or not it is known; "" without
+    one.
+    """
+    name = path.rpartition("/")[2]
+    if name.casefold().endswith(PACKED) and name.count(".") > 1:
+        name = name[: -len(PACKED)]
+    _, dot, ending = name.rpartition(".")
+    return _ENDINGS.get(ending.lower(), ending.lower()) if dot else ""

@@ -20,7 +20,8 @@ from streamsql.results import Why
 ROOMS = (
     "streamsql/query_facts.py",
     "streamsql/runtime/queries/",
-    "streamsql/runtime/why/",
+    "streamsql/features/why/",
+    "streamsql/runtime/evidence/",
     "streamsql/runtime/handlers/",
     "streamsql/runtime/checkpoints/batch_history.py",
 )

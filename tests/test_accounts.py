@@ -17,20 +17,21 @@ from test_reopened import Open, Opened, opened  # noqa: F401
 
 from streamsql.cli.open_workspace import console_beside
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.metrics.query_metrics import QueryMetrics
 from streamsql.language.parser import parse, split_script
 from streamsql.output.frames import NEVER_CUT, View, frame, one_line
 from streamsql.query_facts import Account
 from streamsql.results import Done, Live, Why
 from streamsql.runtime.checkpoints.batch_history import Kept
 from streamsql.runtime.engine.temporary_views import with_full_paths
-from streamsql.runtime.metrics.query_metrics import QueryMetrics
 from streamsql.runtime.queries.progress import account_of
 from streamsql.runtime.workspace.folder import Workspace
 
 ROOMS = (
     "streamsql/query_facts.py",
     "streamsql/runtime/queries/",
-    "streamsql/runtime/why/",
+    "streamsql/features/why/",
+    "streamsql/runtime/evidence/",
     "streamsql/runtime/handlers/",
     "streamsql/runtime/checkpoints/batch_history.py",
     "streamsql/runtime/workspace/",

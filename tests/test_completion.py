@@ -556,7 +556,7 @@ def test_start_offers_queries_that_are_stopped_first_and_others_those_that_run()
     for text, order in (
         ("STOP QUERY ", ["q1", "counts"]),
         ("\\stop ", ["q1", "counts"]),
-        ("WHY QUERY ", ["q1", "counts"]),
+        ("DESCRIBE QUERY ", ["q1", "counts"]),
         ("START QUERY ", ["counts", "q1"]),
     ):
         offered = complete(text, len(text), CATALOG, columns, states)

@@ -16,8 +16,8 @@ from test_advance import refusal
 
 from streamsql.errors import InputFault, RuleFault
 from streamsql.results import Rows
+from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.queries.advance_counts import counted_once
-from streamsql.runtime.why.event_times import event_times
 
 ROOMS = ("streamsql/runtime/",)
 

@@ -27,6 +27,8 @@ from streamsql.plan.planner import plan
 CALLED = frozenset(("tokenize", "scan"))
 IMPORTED = CALLED | {"Token", "unquote", "split"}
 SHORTEST_LIST = 4
+LANGUAGE = ("language/", "features/fmt/")
+"""Where text is read: the formatter keeps each token, comments too, which a tree has not."""
 
 
 def tokenizers_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -79,11 +81,11 @@ def _is_keyword(text: str) -> bool:
 
 
 def found_by(search: Callable[[ast.AST], Iterator[tuple[int, str]]]) -> list[str]:
-    """`module:line: what` of all that a search finds outside language/."""
+    """`module:line: what` of all that a search finds outside language/ and the formatter."""
     return [
         f"{name}:{line}: {what}"
         for name, tree in trees().items()
-        if not name.startswith("language/")
+        if not name.startswith(LANGUAGE)
         for line, what in search(tree)
     ]
 

@@ -31,7 +31,6 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Column, Statement
-from streamsql.plan.event_time_plans import Verification
 from streamsql.plan.lowering.lower import lower
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.planner import Context, plan
@@ -51,7 +50,9 @@ from streamsql.plan.plans import (
 from streamsql.plan.stand_ins import kept_sink
 from streamsql.plan.streaming import join_bounds
 
-GOLDEN = Path(__file__).parent / "golden" / "plans"
+HERE = Path(__file__).parent
+GOLDEN = [*sorted(HERE.glob("golden/plans/*.txt")), *sorted(HERE.glob("features/*/plans.txt"))]
+"""Those of the kernel, and one of each feature that plans programs."""
 LOWERING = Path(__file__).parent / "lowering"
 
 SETUP = """
@@ -142,8 +143,10 @@ def describe(made: Plan) -> str:
         return f"drop {made.kind} {made.name}"
     if isinstance(made, Direct):
         return f"direct: {type(made.statement).__name__}"
-    if isinstance(made, Verification):
-        return f"verify {made.sink.name}\n{render(made.program).rstrip()}"
+    owner, _, feature = type(made).__module__.removeprefix("streamsql.").partition(".")
+    if owner == "features":
+        program = render(made.program)  # type: ignore[attr-defined]
+        return f"{feature.partition('.')[0]} {made.sink.name}\n{program.rstrip()}"  # type: ignore[attr-defined]
     assert isinstance(made, (Collect, Write, Run))
     head = {Collect: "collect", Write: "write", Run: "run", Refresh: "refresh"}[type(made)]
     notes = [f"reads {sink.name}" for sink in made.reads.live]
@@ -178,7 +181,7 @@ def planned(text: str, known: Catalog = CATALOG) -> Plan:
     return plan(statement, Context(known))
 
 
-@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.txt")), ids=lambda f: f.stem)
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda f: f"{f.parent.name} {f.stem}")
 def test_plans_are_as_in_the_golden_file(file: Path) -> None:
     """UPDATE_GOLDEN=1 writes the files anew."""
     cases = golden_cases(file)
@@ -195,7 +198,7 @@ def test_plans_are_as_in_the_golden_file(file: Path) -> None:
 
 def corpus() -> list[tuple[str, str]]:
     """(title, statement) of all golden files, of the setup, and of the queries that the lowering is held to."""
-    found = [(f"{f.stem}: {t}", s) for f in sorted(GOLDEN.glob("*.txt")) for t, s, _ in golden_cases(f)]
+    found = [(f"{f.stem}: {t}", s) for f in GOLDEN for t, s, _ in golden_cases(f)]
     for file in sorted(LOWERING.glob("*.sql")):
         source = Source(file.name, file.read_text("utf-8"))
         for number, written in enumerate(split_script(source)):

@@ -12,7 +12,7 @@ from conftest import Console
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 from test_refreshes import COUNTS, TOP, of_live_table
 from test_reopened import Open, opened  # noqa: F401  a fixture
-from test_why import why
+from why_answers import why
 
 from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.results import Live, Text

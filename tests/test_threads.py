@@ -20,7 +20,7 @@ from streamsql.plan.lowering.stateful_calls import CHOICES, STATE_PROVIDER
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
-from streamsql.runtime.why.probes import Probes
+from streamsql.runtime.evidence.probes import Probes
 
 ROOMS = ("streamsql/runtime/",)
 

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from streamsql import feature_registry
 from streamsql.config.preferences import DIALECTS, FORMATS, SPECS
 
 SARIF = "sarif"
@@ -37,6 +38,8 @@ def command_parser() -> argparse.ArgumentParser:
     _add_spark_flags(parser)
     _add_workspace_flags(parser)
     add = parser.add_argument
+    for flag, arguments in feature_registry.flags().items():
+        add(flag, **arguments)
     add("-q", "--quiet", action="store_true", help="print notes and errors only, no other messages")
     add("--info", action="store_true", help="versions, Java and folders, as JSON")
     add("--debug", action="store_true", help="show Python tracebacks of errors")
@@ -52,11 +55,6 @@ def _add_script_flags(parser: argparse.ArgumentParser) -> None:
     add("-e", "-c", "--execute", "--command", action=_Inputs, metavar="SQL", help="statements to run")
     add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="set the variable ${NAME}")
     add("--check", action="store_true", help="parse and plan everything, report all errors, start nothing")
-    add(
-        "--check-cluster",
-        action="store_true",
-        help="list what running on --master ships, uses and lacks, start nothing",
-    )
     add(
         "--format",
         choices=(*FORMATS, SARIF),
@@ -76,7 +74,6 @@ def _add_script_flags(parser: argparse.ArgumentParser) -> None:
 def _add_spark_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--master", help="Spark master (default: local[*])")
-    add("--remote", metavar="sc://HOST:PORT", help="run on a Spark Connect server (HELP connect)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
     add("--jars", metavar="FILE,…", help="jars for Spark")
@@ -102,7 +99,6 @@ def _add_workspace_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="open a workspace without changing it, also while another console has it open",
     )
-    add("--metrics", metavar="[HOST:]PORT", help="serve metrics for Prometheus (HOST default: 127.0.0.1)")
     add("--resume", action="store_true", help="resume the queries of the workspace")
     add("--no-config", action="store_true", help="read no config file")
     add(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from streamsql import feature_registry
 from streamsql.cli.open_workspace import workspace_folder
 from streamsql.errors import UsageFault
 from streamsql.output.messages import Messages
@@ -71,8 +72,9 @@ def attached(
         messages.warn(
             f"{', '.join(given)} {'is' if one else 'are'} not applied: the server has started Spark already"
         )
-    if options.metrics:
-        messages.warn("--metrics is not applied: it is a flag of streamsql serve, which holds the session")
+    for flag in feature_registry.flags():
+        if getattr(options, flag.removeprefix("--").replace("-", "_")):
+            messages.warn(f"{flag} is not applied: it is a flag of streamsql serve, which holds the session")
     session = RemoteSession(calls, messages.preferences)
     session.variables.update(variables)
     return session

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
+from streamsql.feature_registry import chosen_check, command, extensions
 from streamsql.output.control_characters import harmless
 from streamsql.output.messages import Messages
 from streamsql.output.terminal import Terminal
@@ -43,10 +45,6 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code; raises nothing but SystemExit of argparse."""
     no_input = open_closed_streams()
     argv = sys.argv[1:] if argv is None else argv
-    if argv[:1] == ["fmt"]:
-        from streamsql.cli.format_command import format_files
-
-        return format_files(argv[1:], lambda error: _say_error(error, "auto"))
     if argv[:1] == ["ps"]:
         from streamsql.cli.ps_command import list_servers
 
@@ -81,6 +79,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _options(words: list[str]) -> argparse.Namespace:
     """The options of the command line, and the function that runs it."""
+    own = command(words[0]) if words else None
+    if own:
+        own_options: argparse.Namespace = own(words[1:])
+        return own_options
     if words[:1] == ["test"]:
         return _test_options(words[1:])
     if words[:1] == ["serve"]:
@@ -160,12 +162,11 @@ def _main(options: argparse.Namespace) -> int:
         if not options.check:
             raise UsageFault("--format sarif needs --check")
         options.format = None
-    options.check |= options.check_cluster
+    own_check = chosen_check(options)
+    options.check |= own_check is not None
     options.server = None
-    if options.remote:
-        from streamsql.cli.remote import check_remote
-
-        check_remote(options)
+    for prepare in extensions("options"):
+        prepare(options)
     preferences, config = _preferences(options)
     options.color = preferences["color"]
     messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=options.quiet)
@@ -186,9 +187,9 @@ def _main(options: argparse.Namespace) -> int:
     printer = Printer.beside(messages)
     if serving:
         return _serve(options, variables, printer, config)
-    sources = _sources(options) if options.inputs or not options.check_cluster else []
+    sources = _sources(options) if options.inputs or not own_check else []
     if options.check:
-        return _check(options, sources, variables, printer, config)
+        return _check(options, sources, variables, printer, config, own_check)
     return _scripts(options, sources, variables, printer, config)
 
 
@@ -198,16 +199,19 @@ def _check(
     variables: dict[str, str],
     printer: Printer,
     config_file: ConfigFile,
+    own_check: Callable[..., int] | None,
 ) -> int:
-    """Check scripts against what a workspace holds, if one is named; nothing in it is changed."""
+    """Check scripts against what a workspace holds, if one is named; nothing in it is changed. own_check: of
+    a feature, which runs instead.
+    """
     from streamsql.catalog import Catalog
     from streamsql.cli.dry_run import check
-    from streamsql.cli.remote import server_of
     from streamsql.cli.unknown_tables import brings_tables
     from streamsql.plan.context import Context
     from streamsql.runtime.engine.java_command import spark_defaults
 
-    context, session, closed = Context(Catalog(), server=server_of(options)), None, False
+    server = options.server.planned() if options.server else None
+    context, session, closed = Context(Catalog(), server=server), None, False
     if options.workspace or options.read_only:
         from streamsql.runtime.workspace.reopen import reopen, tables_in
 
@@ -220,12 +224,10 @@ def _check(
         if store and not (options.read_only or context.server):
             context = replace(context, catalog=context.catalog.having(*tables_in(store)))
             closed = not brings_tables(_all_settings(session))
-    if options.check_cluster:
-        from streamsql.cli.cluster_check import check_cluster
-
+    if own_check:
         place = workspace_folder(options)
         session = session or _session(options, {}, printer, config_file, place, None, interactive=False)
-        return check_cluster(session.parts, context, sources, variables, printer)
+        return own_check(session.parts, context, sources, variables, printer)
     settings = spark_defaults() | (config_file.spark | name_value_pairs(options.conf, "--conf"))
     parser = _warm_parser(options, printer.preferences, config_file)
     try:
@@ -313,9 +315,9 @@ def _session(
     """A session in a folder, with what the flags and the config file choose, and what its workspace
     holds; Spark is not started.
     """
-    from streamsql.cli.remote import session_of
     from streamsql.config.folders import cache_folder
     from streamsql.guard import log_to
+    from streamsql.runtime.session import Session
     from streamsql.runtime.session_config import Config
     from streamsql.runtime.workspace.store import Store
 
@@ -335,11 +337,10 @@ def _session(
         trusted=options.trust_workspace,
     )
     log_to(config.log)
-    session = session_of(options, config)
-    if options.metrics and not options.check:
-        from streamsql.runtime.metrics.endpoint import open_endpoint
-
-        printer.say(f"metrics: {open_endpoint(session.parts, options.metrics).url}")
+    session = options.server.session(config) if options.server else Session(config)
+    if not options.check:
+        for opened in extensions("session"):
+            opened(options, session.parts, printer)
     session.variables.update(variables)
     return session
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamsql.errors import StreamsqlError, UsageFault
+from streamsql.feature_registry import extensions
 from streamsql.output.messages import Messages
 
 _READ_ONLY_HINT = "; --read-only shows this one"
@@ -35,11 +36,21 @@ def check_workspace(options: argparse.Namespace) -> bool:
     there = marker.check(folder, trusted=options.trust_workspace)
     if there:
         if (folder / CONNECT_RECORD).exists():  # few workspaces have one, and the prompt need not import it
-            from streamsql.runtime.connect.session_record import check_record
-
-            check_record(folder, options.server.shown if getattr(options, "server", None) else "")
+            _check_connect(folder, options.server.shown if getattr(options, "server", None) else "")
         read_statements(folder)
     return there
+
+
+def _check_connect(folder: Path, server: str) -> None:
+    """Raise UsageFault when the queries of a workspace run on another Spark Connect server, "" for none."""
+    check = next(extensions("connect workspace"), None)
+    if check is None:
+        raise UsageFault(
+            f"the queries of the workspace {folder} run on a Spark Connect server",
+            hint="a console with --remote, or another workspace: -w DIR",
+            code="NO_CONNECT",
+        )
+    check(folder, server)
 
 
 def workspace_to_read(options: argparse.Namespace) -> Path:

@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 
 from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.feature_registry import plug_in_folders
 from streamsql.language.grammar_reader import Reader
 from streamsql.language.misplaced_words import hint_at, meant_word
 from streamsql.language.terminals import TERMINALS
@@ -332,6 +333,7 @@ def load() -> Grammar:
     """The grammar of the language, read once."""
     folder = grammar_folder()
     files = sorted(folder.glob("*.gram")) + sorted((folder / "statements").glob("*.gram"))
+    files += [file for plug_in in plug_in_folders() for file in sorted(plug_in.glob("*.gram"))]
     return Grammar([f.read_text(encoding="utf-8") for f in files])
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from streamsql.error_codes import CODES, NOTES
+from streamsql.feature_registry import plug_in_folders
 from streamsql.language.grammar import grammar_folder
 
 _LISTS = {"errors": CODES, "notes": NOTES}
@@ -75,8 +76,9 @@ def _goes_on(before: str, line: str) -> bool:
 @cache
 def topics() -> dict[str, Topic]:
     """All topics by name, in alphabetical order."""
-    pages = sorted((grammar_folder() / "topics").glob("*.md"))
-    return {topic.name: topic for topic in (_read(page.read_text(encoding="utf-8")) for page in pages)}
+    folders = (grammar_folder() / "topics", *plug_in_folders())
+    pages = [_read(page.read_text(encoding="utf-8")) for folder in folders for page in folder.glob("*.md")]
+    return {topic.name: topic for topic in sorted(pages, key=lambda page: page.name)}
 
 
 def _read(page: str) -> Topic:

@@ -7,32 +7,48 @@ from dataclasses import dataclass, replace
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.definitions import ON_SERVER, Sink, Stream
-from streamsql.errors import NameFault, RuleFault, did_you_mean
+from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.query import read_query
-from streamsql.language.statements.base import Fragment
+from streamsql.language.statements.base import Fragment, Statement
+from streamsql.plan.basic_plans import Plan
 from streamsql.plan.lowering.as_written import as_written
 from streamsql.plan.lowering.lower import Lowered, lower, node_and_shape
 from streamsql.plan.lowering.sources import Sources
-from streamsql.plan.plans import Reads
+from streamsql.plan.plans import Reads, Run
 from streamsql.plan.sink_relations import read_of_sink
 
 
 @dataclass(frozen=True)
-class ConnectServer:
-    """A Spark Connect server, as far as planning knows it. address: sc://HOST:PORT; checkpoints: its folder
-    for checkpoints, "" if none is set; others: the folded names of active queries that the catalog does not
-    have.
+class Server:
+    """A server that runs the queries, as far as planning knows it; a feature tells what it lacks.
+
+    address: its URL; checkpoints: its folder for checkpoints, "" if none is set; others: the folded names of
+    active queries that the catalog does not have.
     """
 
     address: str
     checkpoints: str = ""
     others: frozenset[str] = frozenset()
 
+    def check_statement(self, statement: Statement) -> None:
+        """Raise RuleFault for a statement, or a clause of it, that the server does not take."""
+
+    def check_plan(self, plan: Plan, statement: Statement) -> Plan:
+        """The plan as the server executes it. Raises RuleFault for one that it cannot execute."""
+        return plan
+
+    def check_run(self, plan: Run, span: Span) -> Run:
+        """The same for the plan of a query; also that of START QUERY."""
+        return plan
+
+    def check_followed(self, span: Span) -> None:
+        """Raise RuleFault for a live table over live tables and streams, if it would not follow these."""
+
 
 @dataclass(frozen=True)
 class Context:
     """The input of planning besides the statement: the catalog, the console's folders, the folder of the
-    current script (here), the Spark Connect server, if the console runs on one, and the settings of Spark
+    current script (here), the server, if the console runs on one, and the settings of Spark
     that change what a text means (language_settings.py).
     """
 
@@ -41,7 +57,7 @@ class Context:
     here: str = ""
     stages: bool = True
     times: bool = True
-    server: ConnectServer | None = None
+    server: Server | None = None
     changed_language: tuple[str, ...] = ()
 
     def live_table(self, sink: Sink) -> Sink:

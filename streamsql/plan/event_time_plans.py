@@ -1,11 +1,11 @@
-"""The plans of FLUSH QUERY, SHOW LATENESS and VERIFY."""
+"""The plans of FLUSH QUERY and SHOW LATENESS."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamsql.calls import Node, Program
-from streamsql.definitions import Query, Sink, Stream
+from streamsql.calls import Program
+from streamsql.definitions import Stream
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.plans import Reads, Run
 
@@ -38,23 +38,3 @@ class Lateness(Plan):
     stream: Stream
     queries: tuple[Measurable, ...]
     chart: bool = False
-
-
-@dataclass(frozen=True)
-class Verification(Plan):
-    """VERIFY. program: defines `expected`, the function of the SELECT, and `reader`, a LateRows of the query;
-    with inputs, `rest`, the same function over these inputs; for a sink of messages, `messages`, which rows
-    become. streams: how many it reads; inputs: those of its first stateful operations, at which rows may be
-    late; sessions: whether these are grouped by sessions; there: the rows of the sink, None where its
-    format reads them.
-    """
-
-    query: Query
-    sink: Sink
-    program: Program
-    reads: Reads
-    streams: int
-    inputs: int = 0
-    sessions: bool = False
-    there: Node | None = None
-    messages: bool = False

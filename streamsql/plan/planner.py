@@ -8,32 +8,27 @@ from typing import Any
 
 from streamsql.calls import Assign, Var
 from streamsql.errors import Note, RuleFault, SyntaxFault
+from streamsql.feature_registry import planners
 from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
-from streamsql.language.statements.copy import Copy, CopyFrom, Summarize
 from streamsql.language.statements.explain import Explain as ExplainStatement
 from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
-from streamsql.language.statements.preview import Preview, ShowTopics
-from streamsql.language.statements.query import DropQuery, ExportQuery, FlushQuery, StartQuery
+from streamsql.language.statements.query import DropQuery, FlushQuery, StartQuery
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
 from streamsql.language.statements.test import Advance, Given
-from streamsql.language.statements.verify import Verify
 from streamsql.language.statements.watch import Watch
-from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
-from streamsql.plan.connect_limits import check_plan, check_statement
-from streamsql.plan.context import ConnectServer, Context, reads_of
+from streamsql.plan.context import Context, Server, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query, show_lateness
-from streamsql.plan.statements.copies import copy_from, copy_rows, summarize
 from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
 from streamsql.plan.statements.existing import (
     checkpoint_of,
@@ -41,20 +36,16 @@ from streamsql.plan.statements.existing import (
     drop_query,
     drop_sink,
     drop_stream,
-    export_query,
     named,
     setting,
     start_plan,
     start_query,
-    why,
 )
 from streamsql.plan.statements.given import given
 from streamsql.plan.statements.inserts import insert, insert_set
-from streamsql.plan.statements.previews import preview, show_topics
 from streamsql.plan.statements.queries import create_live_table, select, watched_query
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.spark_targets import check_target, description
-from streamsql.plan.statements.verifications import verify
 
 __all__ = ["beginning", "plan", "start_plan"]
 
@@ -72,17 +63,18 @@ def plan(statement: Statement, context: Context) -> Plan:
 
 
 def _planned(statement: Statement, context: Context) -> Plan:
-    make = PLANNERS.get(type(statement))
+    kind = type(statement)
+    make = PLANNERS.get(kind) or planners(kind).get(kind)
     return make(statement, context) if make else named(statement, context)
 
 
-def _on_server(statement: Statement, context: Context, server: ConnectServer) -> Plan:
-    """The plan for a Spark Connect session. Raises RuleFault for what that has not."""
-    check_statement(statement)
+def _on_server(statement: Statement, context: Context, server: Server) -> Plan:
+    """The plan for a server. Raises RuleFault for what that lacks."""
+    server.check_statement(statement)
     name = getattr(statement, "name", None)
     if statement.refers == "query" and name and name.value.casefold() in server.others:
         return Direct(statement)
-    return check_plan(_planned(statement, context), statement, server)
+    return server.check_plan(_planned(statement, context), statement)
 
 
 def _spark(statement: Statement, context: Context) -> Plan:
@@ -179,11 +171,6 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Insert: insert,
     InsertSet: insert_set,
     Select: select,
-    Copy: copy_rows,
-    CopyFrom: copy_from,
-    Summarize: summarize,
-    Preview: preview,
-    ShowTopics: show_topics,
     Spark: _spark,
     ExplainStatement: _explain,
     StartQuery: start_query,
@@ -194,13 +181,10 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     ShowBatches: checkpoint_of,
     DescribeCheckpoint: checkpoint_of,
     Set: setting,
-    Why: why,
     Watch: _watch,
     AdvanceStream: advance_stream,
     Advance: advance_stream,
     Given: given,
     FlushQuery: flush_query,
-    ExportQuery: export_query,
     ShowLateness: show_lateness,
-    Verify: verify,
 }

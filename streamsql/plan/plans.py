@@ -84,32 +84,6 @@ class DefineFunction(Plan):
 
 
 @dataclass(frozen=True)
-class Preview(Plan):
-    """The first records of a stream. propose: the stream does not exist yet; infer its columns, event time
-    and format, and suggest a CREATE STREAM. place: the option with the location of the records. path, code:
-    as in DefineStream, but path can be a file.
-    """
-
-    stream: Stream
-    limit: int
-    propose: bool = False
-    place: Name | None = None
-    path: Name | None = None
-    code: Name | None = None
-
-
-@dataclass(frozen=True)
-class Topics(Plan):
-    """The topics of a Kafka cluster. settings: for Kafka's client; like: a pattern; place: the part of the
-    statement that names the brokers.
-    """
-
-    settings: dict[str, str]
-    like: str
-    place: Name
-
-
-@dataclass(frozen=True)
 class LivePart:
     """What a query needs of a live table: its columns among these words (folded; None: all), and the rows for
     which these conditions hold: (column, = or <= or >=, literal), of its WHERE.
@@ -384,14 +358,6 @@ class Start(Plan):
     @property
     def fault(self) -> StreamsqlError | None:
         return next((again.why for again in self.queries if again.why), None)
-
-
-@dataclass(frozen=True)
-class Export(Plan):
-    """EXPORT QUERY. folder: that is written."""
-
-    queries: tuple[Run, ...]
-    folder: Name
 
 
 @dataclass(frozen=True)

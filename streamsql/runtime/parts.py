@@ -12,7 +12,7 @@ from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
-from streamsql.plan.context import ConnectServer
+from streamsql.plan.context import Server
 from streamsql.runtime.checkpoints.batch_history import KeptBatches
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
@@ -71,7 +71,7 @@ def _packages(config: Config, engine: Engine) -> Packages:
 
 
 def _live_tables(
-    config: Config, places: Places, current: CurrentCatalog, server: Callable[[], ConnectServer | None]
+    config: Config, places: Places, current: CurrentCatalog, server: Callable[[], Server | None]
 ) -> LiveTables:
     def feeding(name: str) -> str:
         writers = current.snapshot.writers_of(name)
@@ -122,7 +122,7 @@ class Backend:
 
     engine: Callable[[Config, Events, Any], Engine] = local_engine
     packages: Callable[[Config, Engine], Packages] = _packages
-    server: Callable[[], ConnectServer | None] = lambda: None
+    server: Callable[[], Server | None] = lambda: None
 
 
 def session_parts(config: Config, spark: Any = None, backend: Backend | None = None) -> SessionParts:

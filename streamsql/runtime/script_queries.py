@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from streamsql.errors import Note, Source, Span, StreamsqlError
 from streamsql.results import Started
-from streamsql.runtime.handlers.why import without_output
+from streamsql.runtime.explanations import explanations
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON
 
@@ -65,7 +65,7 @@ def why_silent(parts: SessionParts, names: Sequence[str]) -> tuple[Note, ...]:
         if running is None or parts.cancel.cancelled or not parts.engine.started:
             continue
         with suppress(StreamsqlError):
-            notes += without_output(parts, running)
+            notes += explanations().at_end_of_script(parts, running)
     return tuple(notes)
 
 

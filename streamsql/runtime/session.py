@@ -12,6 +12,7 @@ from typing import Any
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
+from streamsql.feature_registry import handlers
 from streamsql.guard import informing
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
@@ -33,9 +34,7 @@ from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, trans
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
-    copies,
     definitions,
-    exports,
     flush,
     help,
     lateness,
@@ -47,8 +46,6 @@ from streamsql.runtime.handlers import (
     show_live_tables,
     show_queries,
     test_statements,
-    verify,
-    why,
 )
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.parts import SessionParts, StatementBegins, session_parts
@@ -67,9 +64,6 @@ PLANS: Answers = {
     **queries.PLANS,
     **flush.PLANS,
     **lateness.PLANS,
-    **verify.PLANS,
-    **copies.PLANS,
-    **exports.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,
@@ -79,10 +73,8 @@ DIRECT: Answers = {
     **show.DIRECT,
     **show_live_tables.DIRECT,
     **show_queries.DIRECT,
-    **why.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
-    **copies.DIRECT,
     **test_statements.DIRECT,
     Exit: lambda parts, statement: Leave(),
     Clear: lambda parts, statement: Text(text=""),
@@ -166,7 +158,9 @@ class StatementSession:
 
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
         if isinstance(plan, plans.Direct):
-            return self.of_statements[type(plan.statement)](parts, plan.statement)
+            kind: type = type(plan.statement)
+            answer = self.of_statements.get(kind) or handlers(kind, "DIRECT")[kind]
+            return answer(parts, plan.statement)
         parts.temporary.check(statement, lambda: parts.engine.wait(parts.cancel))
         if not isinstance(plan, plans.Explain) or plan.mode != "pyspark":
             with statement.origin.errors():
@@ -176,7 +170,8 @@ class StatementSession:
                         owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark
                     ),
                 )
-        return self.of_plans[type(plan)](parts, plan, statement)
+        kind = type(plan)
+        return (self.of_plans.get(kind) or handlers(kind, "PLANS")[kind])(parts, plan, statement)
 
     # ---- the queries of a script
 

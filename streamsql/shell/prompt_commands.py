@@ -15,7 +15,6 @@ from typing import TextIO, cast
 from streamsql.catalog import Catalog
 from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
-from streamsql.language.statements.copy import format_of
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote, substitute
 from streamsql.output.error_text import format_error
@@ -25,7 +24,7 @@ from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.secrets import redact_text
 from streamsql.shell.echo import echo
-from streamsql.text_files import open_text
+from streamsql.text_files import format_of, open_text
 
 
 def run_in_shell(command: str) -> None:

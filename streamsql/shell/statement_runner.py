@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, StreamsqlError
+from streamsql.feature_registry import extensions
 from streamsql.guard import internal
-from streamsql.language.formatting.format_script import format_script
 from streamsql.language.lexical import cut_at_commands, trailing_command
 from streamsql.language.parser import split_script
 from streamsql.language.short_forms import (
@@ -289,7 +289,8 @@ class Desk:
 
     def _format_last(self) -> None:
         try:
-            self.next_text = format_script(Source("sql", self._last_text)).rstrip("\n")
+            for format_script in extensions("formatter"):
+                self.next_text = format_script(Source("sql", self._last_text)).rstrip("\n")
         except StreamsqlError as error:
             self.printer.error(error)
 

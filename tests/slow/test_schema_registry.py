@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from broker import Broker, Message
 from conftest import ROOT, Console, notes_of
+from previews import look, taken
 from schemas import Registry
 from test_kafka import insert, said, source, target
-from test_preview import look, taken
 
 from streamsql.results import Text
 from streamsql.runtime.embedded.registry_codecs import SchemaRegistry

@@ -23,7 +23,8 @@ class Statement:
     whether it requires Spark; changes_workspace: whether it changes the stored workspace; read_only: whether
     a read-only console accepts it; of_pipeline: whether a test executes it when it loads a pipeline; defines,
     refers: the kind of entry that its `name` defines, or that must exist for it (unless `if_exists`): stream,
-    sink, live_table, function or query.
+    sink, live_table, function or query; not_on_connect: what a Spark Connect server lacks for it, a key of
+    ABILITIES of the feature `connect`.
     """
 
     topic: ClassVar[str]
@@ -33,6 +34,7 @@ class Statement:
     of_pipeline: ClassVar[bool]
     defines: ClassVar[str] = ""
     refers: ClassVar[str] = ""
+    not_on_connect: ClassVar[str] = ""
 
     text: str = field(default="", compare=False)
     span: Span = field(default=Span(0, 0), compare=False)

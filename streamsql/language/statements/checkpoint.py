@@ -32,6 +32,7 @@ class ShowBatches(Statement):
     """last: the number of newest micro-batches; None for all."""
 
     topic: ClassVar[str] = "checkpoints"
+    not_on_connect: ClassVar[str] = "state"
 
     owner: Owner
     last: int | None = None
@@ -44,6 +45,7 @@ class ShowBatches(Statement):
 @dataclass(frozen=True, kw_only=True)
 class DescribeCheckpoint(Statement):
     topic: ClassVar[str] = "checkpoints"
+    not_on_connect: ClassVar[str] = "state"
 
     owner: Owner
 

@@ -25,6 +25,7 @@ class CreateFunction(Statement):
     """target: 'module.attribute'; returns: the type of a scalar, empty for RETURNS TABLE (columns)."""
 
     topic: ClassVar[str] = "python"
+    not_on_connect: ClassVar[str] = "functions"
     changes_workspace: ClassVar[bool] = True
     defines: ClassVar[str] = "function"
 

@@ -77,6 +77,7 @@ class ShowLiveTables(Statement):
 @dataclass(frozen=True, kw_only=True)
 class ShowStages(Statement):
     topic: ClassVar[str] = "stages"
+    not_on_connect: ClassVar[str] = "stages"
     refers: ClassVar[str] = "query"
 
     name: Name

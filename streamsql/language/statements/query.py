@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE, STOP, START, DROP, FLUSH, EXPORT and AWAIT QUERY."""
+"""SHOW, DESCRIBE, STOP, START, DROP, FLUSH and AWAIT QUERY."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ class DropQuery(Statement):
 @dataclass(frozen=True, kw_only=True)
 class FlushQuery(Statement):
     topic: ClassVar[str] = "watermarks"
+    not_on_connect: ClassVar[str] = "event time"
     of_pipeline: ClassVar[bool] = False
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
@@ -119,21 +120,6 @@ class FlushQuery(Statement):
     @classmethod
     def read(cls, node: Node, source: Source) -> FlushQuery:
         return cls(name=name_of(node.get("QueryName")))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportQuery(Statement):
-    """name None means ALL; path: the folder to write."""
-
-    topic: ClassVar[str] = "export"
-    refers: ClassVar[str] = "query"
-
-    name: Name | None
-    path: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExportQuery:
-        return cls(name=_maybe_all(node), path=name_of(node.get("Path")))
 
 
 @dataclass(frozen=True, kw_only=True)

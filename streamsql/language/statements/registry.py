@@ -1,20 +1,19 @@
-"""The list of all statements. To add a statement, add its class to a file here and its rule to grammars/,
-both with the same name.
+"""The list of all statements. To add a statement, add its class to a file here or of a feature, and its rule
+to grammars/, both with the same name.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
+from streamsql.feature_registry import statement_modules
 from streamsql.language.grammar import load
 from streamsql.language.statements import (
     checkpoint,
-    copy,
     explain,
     function,
     insert,
     live_table,
-    preview,
     query,
     select,
     server,
@@ -23,9 +22,7 @@ from streamsql.language.statements import (
     spark,
     stream,
     test,
-    verify,
     watch,
-    why,
 )
 from streamsql.language.statements.base import Statement
 
@@ -37,21 +34,17 @@ _FILES = (
     insert,
     query,
     watch,
-    why,
-    preview,
     checkpoint,
-    copy,
     explain,
     test,
-    verify,
     server,
     session,
-    select,
-    spark,
 )
+_LAST = (select, spark)
+"""What no other file has."""
 STATEMENTS: dict[str, type[Statement]] = {
     name: kind
-    for file in _FILES
+    for file in (*_FILES, *statement_modules(), *_LAST)
     for name, kind in vars(file).items()
     if isinstance(kind, type) and issubclass(kind, Statement) and kind.__module__ == file.__name__
 }

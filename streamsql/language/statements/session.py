@@ -99,6 +99,17 @@ class ShowConnectors(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DescribeConnector(Statement):
+    topic: ClassVar[str] = "streams"
+
+    name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeConnector:
+        return cls(name=name_of(node.get("Connector")))
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShowTables(Statement):
     """pattern: of the names, "" for all."""
 

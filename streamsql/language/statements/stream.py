@@ -77,6 +77,7 @@ class AdvanceStream(Statement):
     """to: a timestamp as text, with its span."""
 
     topic: ClassVar[str] = "watermarks"
+    not_on_connect: ClassVar[str] = "event time"
     of_pipeline: ClassVar[bool] = False
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
@@ -93,6 +94,7 @@ class AdvanceStream(Statement):
 @dataclass(frozen=True, kw_only=True)
 class ShowLateness(Statement):
     topic: ClassVar[str] = "watermarks"
+    not_on_connect: ClassVar[str] = "event time"
     needs_spark: ClassVar[bool] = True
     refers: ClassVar[str] = "stream"
 

@@ -11,15 +11,13 @@ from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.live_table import DropLiveTable
-from streamsql.language.statements.query import DropQuery, ExportQuery, StartQuery
+from streamsql.language.statements.query import DropQuery, StartQuery
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
-from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
-from streamsql.plan.connect_limits import checked_run
 from streamsql.plan.context import Context
-from streamsql.plan.plans import Again, Direct, Drop, Export, Plan, Run, Start
+from streamsql.plan.plans import Again, Direct, Drop, Plan, Run, Start
 from streamsql.plan.statements.queries import restart
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.refreshes import check_unread
@@ -32,25 +30,6 @@ def named(statement: Statement, context: Context) -> Plan:
     if statement.refers and name:
         getattr(context.catalog, statement.refers)(name)
     return Direct(statement)
-
-
-def why(statement: Why, context: Context) -> Plan:
-    """WHY: the entry that it names must be there; a name alone is that of a query, a live table, or else a
-    stream. Raises NameFault.
-    """
-    if statement.name:
-        kind = statement.kind or _kind_of(statement.name, context)
-        getattr(context.catalog, kind)(statement.name)
-        statement = replace(statement, kind=kind)
-    return Direct(statement)
-
-
-def _kind_of(name: Name, context: Context) -> str:
-    key, catalog = name.value.casefold(), context.catalog
-    sink = catalog.sinks.get(key)
-    if key in catalog.queries:
-        return "query"
-    return "live_table" if sink is not None and sink.is_live else "stream"
 
 
 def checkpoint_of(statement: ShowBatches | DescribeCheckpoint, context: Context) -> Plan:
@@ -180,7 +159,7 @@ def _again(query: Query, statement: StartQuery, context: Context) -> Again:
             query, context = _with_limit(query, statement.retain, context, statement.span)
         run = beginning(restart(query, context, span), statement.begins)
         if context.server:
-            run = checked_run(run, span or statement.span, context.server)
+            run = context.server.check_run(run, span or statement.span)
         return Again(query, run)
     except StreamsqlError as fault:
         return Again(query, why=fault)
@@ -199,21 +178,6 @@ def _with_limit(query: Query, retain: int, context: Context, span: Span) -> tupl
         span=span,
         code="CLAUSE_NOT_SUPPORTED",
     )
-
-
-def export_query(statement: ExportQuery, context: Context) -> Export:
-    """EXPORT QUERY name or ALL. Raises the fault of a query that cannot be planned."""
-    queries = [q for q in context.catalog.named(statement.name) if statement.name or not q.owner]
-    if not queries:
-        raise NameFault(
-            "there is no query to export",
-            hint="INSERT INTO sink SELECT … starts one; HELP export;",
-            span=statement.span,
-            code="UNKNOWN_QUERY",
-        )
-    # Without the console's classes, event times would cost a fifth of the throughput.
-    context = replace(context, times=False)
-    return Export(tuple(start_plan(query, context) for query in queries), statement.path)
 
 
 def start_plan(query: Query, context: Context) -> Run:

@@ -10,7 +10,6 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.query import Block, Body, read_query
 from streamsql.language.statements.base import Fragment, Trigger
-from streamsql.plan.connect_limits import refusal
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
 from streamsql.plan.lowering.lower import Lowered
@@ -48,7 +47,7 @@ def check_followed_on_server(sources: Sources, body: Fragment, context: Context)
     not follow the live tables. Only for one without OUTPUT MODE.
     """
     if context.server is not None and _followed(sources) and sources.streams:
-        raise refusal("mixed", body.span)
+        context.server.check_followed(body.span)
 
 
 def joined_once(sources: Sources) -> tuple[Note, ...]:

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 from streamsql.calls import Assign
-from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
+from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream
 from streamsql.errors import RuleFault, Source, Span, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
@@ -41,6 +41,9 @@ from streamsql.plan.statements.staged import (
     with_stages,
 )
 from streamsql.plan.statements.staged_inserts import insert_again
+
+SAMPLE = 1000
+"""The number of records from which the columns of a source are inferred; no more of them are read."""
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -221,3 +224,12 @@ def _refresh_again(query: Query, body: Fragment, context: Context, span: Span | 
     sink = context.catalog.sinks[query.sinks[0].casefold()]
     run = _live_query(replace(query, inputs=()), sink, body, replace(context, stages=True), None)
     return run.otherwise or run
+
+
+def as_they_come(stream: Stream, context: Context) -> Run:
+    """The query that reads a stream as rows arrive, until it is stopped."""
+    catalog = context.catalog.having(stream)
+    statement = Select(query=Fragment(f"SELECT * FROM {quote_name(stream.name)}"))
+    run = select(statement, replace(context, catalog=catalog))
+    assert isinstance(run, Run)
+    return replace(run, query=replace(run.query, trigger=None))

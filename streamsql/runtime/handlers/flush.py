@@ -11,17 +11,17 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.event_time_plans import Flush
 from streamsql.plan.plans import Run
 from streamsql.results import Done
+from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.no_data_batch import plan_no_data_batch
 from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.moments import shown
+from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.verdict import count
 
 
 def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:

@@ -15,7 +15,6 @@ from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.error_codes import CODES, NOTES, VERDICTS
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
-from streamsql.language.statements import preview
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.registry import STATEMENTS
@@ -37,10 +36,10 @@ def _show_connectors(parts: SessionParts, statement: session_statements.ShowConn
             for c in connectors().values()
         ]
         return table(("name", "reads", "writes", "description"), rows)
-    return _describe_connector(parts, preview.DescribeConnector(name=statement.name))
+    return _describe_connector(parts, session_statements.DescribeConnector(name=statement.name))
 
 
-def _describe_connector(parts: SessionParts, statement: preview.DescribeConnector) -> Result:
+def _describe_connector(parts: SessionParts, statement: session_statements.DescribeConnector) -> Result:
     described = connector(statement.name)
     rows = [("connector", "", "", "", described.help), *_abilities(described)]
     reads, writes = described.reads or (), described.writes or ()
@@ -238,6 +237,6 @@ def _names(text: str, term: str) -> bool:
 
 DIRECT: Answers = {
     session_statements.ShowConnectors: _show_connectors,
-    preview.DescribeConnector: _describe_connector,
+    session_statements.DescribeConnector: _describe_connector,
     session_statements.Help: _help,
 }

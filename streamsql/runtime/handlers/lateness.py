@@ -16,16 +16,16 @@ from streamsql.language.statements.stream import ShowLateness
 from streamsql.language.tokens import quote_name
 from streamsql.plan.event_time_plans import Lateness
 from streamsql.results import Result, Rows
+from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.engine.moments import interval, length, shown
+from streamsql.runtime.evidence.event_times import EventTimes, measured_of
+from streamsql.runtime.evidence.lateness import BUCKETS, SHARES, Measured, keeping, measure
+from streamsql.runtime.evidence.start_advice import LONG
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.event_times import EventTimes, measured_of
-from streamsql.runtime.why.lateness import BUCKETS, SHARES, Measured, keeping, measure
-from streamsql.runtime.why.start_advice import LONG
-from streamsql.runtime.why.verdict import count
 
 _BAR = 20
 """The length of the longest bar, in characters."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, evaluate, run, text_of
-from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Sink, Table
 from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
 from streamsql.guard import informing
@@ -41,21 +40,20 @@ from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_files import write_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.evidence.waiting import FIRST_MICRO_BATCH, waiting_for
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
-from streamsql.runtime.handlers.preview import Previewer
 from streamsql.runtime.handlers.show import how_called
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.function_kinds import WHAT
-from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
+from streamsql.runtime.preflight.kafka_topics import check_sink_topics
 from streamsql.runtime.preflight.registry_subjects import asked_again
 from streamsql.runtime.preflight.spark_tables import check_table
 from streamsql.runtime.program_source import explained, program_text, spark_plan
 from streamsql.runtime.queries.output_mode import first_choice
 from streamsql.runtime.queries.stage_frames import stage_frames
 from streamsql.runtime.queries.start import check_drivers, check_logs
-from streamsql.runtime.why.waiting import FIRST_MICRO_BATCH, waiting_for
 
 _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 """Statements of Spark whose rows are settings or definitions, not data."""
@@ -350,19 +348,8 @@ def _plans_of_stages(parts: SessionParts, plan: plans.Refresh, mode: str) -> str
     return "\n".join(f"-- {name}\n{spark_plan(frame, mode)}" for name, frame in frames.items())
 
 
-def _preview(parts: SessionParts, plan: plans.Preview, statement: Statement) -> Result:
-    return Previewer(parts, parts.context()).preview(plan)
-
-
-def _topics(parts: SessionParts, plan: plans.Topics, statement: Statement) -> Result:
-    parts.packages.load(parts.spark, PACKAGES["kafka"], parts.cancel)
-    return show_topics(parts.spark, plan, parts.cancel)
-
-
 PLANS: Answers = {
     plans.Collect: _collect_plan,
     plans.Write: _write,
     plans.Explain: _explain,
-    plans.Preview: _preview,
-    plans.Topics: _topics,
 }

@@ -29,21 +29,18 @@ from streamsql.results import Done, Result, Rows, Started
 from streamsql.runtime.engine.row_fetch import kept_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.evidence.start_advice import start_advice
+from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.handlers.staged_select import follow_select, select_in_stages
 from streamsql.runtime.handlers.watch import follow, watch
-from streamsql.runtime.handlers.why import balance, note
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.queries.drain import stop_queries
 from streamsql.runtime.queries.progress import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
-from streamsql.runtime.why.diagnose import diagnose
-from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.open_groups import gave_none
-from streamsql.runtime.why.start_advice import start_advice
 from streamsql.runtime.workspace.owned_folders import remove
 
 _NUMBERS = itertools.count(1)
@@ -169,7 +166,7 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
         kept = parts.live[name.casefold()]
         rows = use(kept)
         if isinstance(rows, Rows) and (not rows.rows or kept.last_batch < 0):
-            rows = replace(rows, notes=note(diagnose(Evidence(parts, plan, running))))
+            rows = replace(rows, notes=explanations().empty_select(parts, running))
         return rows
     except QueryFault as error:
         raise error.of("the query failed") from error.__cause__
@@ -305,7 +302,7 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
         parts.engine.doing, parts.queries.awaited = "", None
         parts.events.publish(QueryReported())  # what was left to AWAIT, and not told by it
     told = [n for n in names if statement.name or parts.queries.all[n].status() != "stopped"]
-    notes = tuple(n for name in told for n in _why_none(parts, parts.queries.all[name]))
+    notes = tuple(n for name in told for n in explanations().awaited(parts, parts.queries.all[name]))
     notes += tuple(
         Note("NOT_AWAITED", f"{n} is stopped: START QUERY {quote_name(n)}; resumes it") for n in off
     )
@@ -349,20 +346,6 @@ def _next(running: Running) -> str:
 
 LONG_TRIGGER = 5.0
 """Seconds between two triggers from which on AWAIT tells the time of the next one."""
-
-
-def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:
-    """Notes on why a query has given no rows; none when it has, or where its sinks do not report rows and no
-    situation holds.
-    """
-    evidence = Evidence(parts, running.plan, running)
-    if isinstance(running.plan, plans.Refresh) or not gave_none(evidence):
-        return ()
-    verdict = diagnose(evidence)
-    unclear = evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"
-    running.explained = True
-    expected = verdict.healthy or verdict.situation == "ALL_READ_BEFORE"
-    return () if expected or unclear else note(verdict, balance(evidence, running.name, True))
 
 
 PLANS: Answers = {plans.Run: _run, plans.Refresh: _run, Changes: _run, plans.Start: _start_again}

@@ -12,8 +12,16 @@ from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.why.outcome_situations import ANSI_MODE, VALUE_ERRORS
 
+ANSI_MODE = "spark.sql.ansi.enabled"
+VALUE_ERRORS = (
+    "CAST_INVALID_INPUT",
+    "CAST_OVERFLOW",
+    "DIVIDE_BY_ZERO",
+    "ARITHMETIC_OVERFLOW",
+    "CANNOT_PARSE_TIMESTAMP",
+)
+"""Errors about one value, which is NULL instead where ANSI mode is off."""
 LONG = 10.0
 """Seconds after which a refresh that is under way is a remark."""
 

@@ -11,11 +11,11 @@ from streamsql.language.struct_types import in_capitals
 from streamsql.plan.resolver import Resolver
 from streamsql.plan.streaming.readers import queries_over
 from streamsql.results import Result, Text
+from streamsql.runtime.evidence.event_times import measured_of
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.function_kinds import WHAT
-from streamsql.runtime.why.event_times import measured_of
 from streamsql.secrets import redact_option
 
 

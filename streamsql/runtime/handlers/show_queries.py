@@ -19,6 +19,7 @@ from streamsql.query_facts import Account
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.engine.moments import brief, mark, millis, to_second
+from streamsql.runtime.evidence.waiting import is_source_of, waiting_for
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
@@ -26,7 +27,6 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import fates, shown_watermark
 from streamsql.runtime.queries.progress import account_of, number
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.waiting import is_source_of, waiting_for
 
 _QUERY_COLUMNS = (
     "name", "status", "sink", "mode", "trigger", "batch", "rows in", "rows/s in", "rows/s done",

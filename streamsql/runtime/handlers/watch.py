@@ -17,13 +17,13 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.query_facts import QueryFacts
 from streamsql.results import COMBINING, Live, Snapshot
+from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.live.result_views import ChangesView, TableView
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
-from streamsql.runtime.why.live_verdict import LiveVerdict
 from streamsql.runtime.workspace.generations import Generations, rows_in
 from streamsql.runtime.workspace.owned_folders import mark, remove
 
@@ -272,7 +272,7 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
         for view in changes:
             view.freeze(still)
 
-    verdict = LiveVerdict(parts, current)
+    verdict = explanations().watched(parts, current)
 
     def close() -> None:
         verdict.close()

@@ -21,7 +21,7 @@ from streamsql.errors import InputFault, Note
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote
 from streamsql.plan.statements.csv_guesses import decoded, quoting
-from streamsql.plan.statements.previews import SAMPLE
+from streamsql.plan.statements.queries import SAMPLE
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
 from streamsql.text_files import PACKED, open_text
 

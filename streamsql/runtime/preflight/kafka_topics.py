@@ -10,8 +10,7 @@ from typing import Any
 
 from streamsql.connectors.kafka import client_settings
 from streamsql.definitions import Sink
-from streamsql.errors import Cancelled, EngineFault, InputFault, did_you_mean
-from streamsql.plan.plans import Topics
+from streamsql.errors import Cancelled, EngineFault, InputFault, Span, did_you_mean
 from streamsql.results import Rows
 from streamsql.runtime.embedded.secret_references import filled
 from streamsql.runtime.engine.cancel import CancelToken
@@ -28,19 +27,22 @@ _LIMITS = {
 }
 
 
-def show_topics(spark: Any, plan: Topics, cancel: CancelToken) -> Rows:
-    """The topics with the numbers of their partitions, replicas and messages. Raises EngineFault when the
-    brokers do not answer, or refuse.
+def show_topics(
+    spark: Any, settings: Mapping[str, str], like: str, span: Span | None, cancel: CancelToken
+) -> Rows:
+    """The topics whose names match a pattern, with the numbers of their partitions, replicas and messages.
+    span: the part of the statement that names the brokers. Raises EngineFault when these do not answer, or
+    refuse.
     """
     began = time.monotonic()
-    wanted = _pattern(plan.like)
+    wanted = _pattern(like)
     try:
-        with _client(spark, plan.settings, cancel) as client:
+        with _client(spark, settings, cancel) as client:
             names = [n for n in client.names() if wanted.match(n)]
             rows = client.described(names)
     except Exception as error:
         fault = translate(error)
-        fault.span = plan.place.span
+        fault.span = span
         raise fault from error
     columns = ("topic", "partitions", "replicas", "messages")
     return Rows((), columns, rows, (False, True, True, True), time.monotonic() - began)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.errors import Note
-from streamsql.plan.statements.previews import SAMPLE
+from streamsql.plan.statements.queries import SAMPLE
 
 MOST_TEXT = 4_000_000
 """The largest number of characters of records that are read."""

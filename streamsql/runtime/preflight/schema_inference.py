@@ -13,7 +13,7 @@ from streamsql.errors import InputFault, Note
 from streamsql.language.statements.base import Column, Name
 from streamsql.language.tokens import quote
 from streamsql.plan.statements.csv_guesses import separator
-from streamsql.plan.statements.previews import SAMPLE
+from streamsql.plan.statements.queries import SAMPLE
 from streamsql.plan.statements.schema_guesses import (
     Leaf,
     Typed,

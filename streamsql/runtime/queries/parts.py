@@ -15,7 +15,7 @@ from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import DEFAULT_RETAIN, Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
-from streamsql.plan.context import ConnectServer, Context
+from streamsql.plan.context import Context, Server
 from streamsql.plan.language_settings import changed_language
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
@@ -109,7 +109,7 @@ class QueryParts:
     times: Callable[[], bool]
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
-    server: Callable[[], ConnectServer | None] = field(default=lambda: None, kw_only=True)
+    server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)
     writes: BatchWrites = field(default_factory=BatchWrites, kw_only=True)
 
     def under(self: P, cancel: CancelToken) -> P:

@@ -13,12 +13,12 @@ from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.tokens import quote, quote_name
 from streamsql.runtime.engine.moments import mark, shown
 from streamsql.runtime.engine.row_differences import differences, same_row
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.explanations import explanations
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.testing.bench import Bench
 from streamsql.runtime.testing.further_rows import prepared
 from streamsql.runtime.testing.results import Row, Table, expected_rows, kept_rows, selected, table_of
-from streamsql.runtime.why.diagnose import diagnose
-from streamsql.runtime.why.evidence import Evidence
 
 MISSING, EXTRA = "missing", "too many"
 
@@ -102,10 +102,8 @@ def _unmet(
     if running is not None:
         lines.append(_moment(bench, running))
         if missing and not running.is_refresh:
-            verdict = diagnose(Evidence(bench.parts, running.plan, running))
-            if not verdict.healthy and verdict.situation != "NOT_EXPLAINED":
-                lines.append(f"why: {verdict.sentence}")
-                proposal = verdict.proposal
+            sentence, proposal = explanations().missing_rows(bench.parts, running)
+            lines += [f"why: {sentence}"] if sentence else []
     fault = UnmetExpectation(fact, detail="\n".join(lines), hint=proposal, span=name.span)
     fault.columns = ("", *table.names)
     fault.rows = (*((MISSING, *row) for row in missing), *((EXTRA, *row) for row in extra))

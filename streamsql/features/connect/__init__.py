@@ -1,0 +1,10 @@
+"""--remote: a console on a Spark Connect server."""
+
+from streamsql.feature_registry import Feature
+
+_HELP = "run on a Spark Connect server (HELP connect)"
+FEATURE = Feature(
+    __name__,
+    flags={"--remote": {"metavar": "sc://HOST:PORT", "help": _HELP}},
+    extends={"options": "remote:check_remote", "connect workspace": "session_record:check_record"},
+)

@@ -1,0 +1,28 @@
+"""EXPORT QUERY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamsql.errors import Source
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Name, Statement, name_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportQuery(Statement):
+    """name None means ALL; path: the folder to write."""
+
+    topic: ClassVar[str] = "export"
+    not_on_connect: ClassVar[str] = "export"
+    refers: ClassVar[str] = "query"
+
+    name: Name | None
+    path: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ExportQuery:
+        return cls(
+            name=None if node.has("ALL") else name_of(node.get("QueryName")), path=name_of(node.get("Path"))
+        )

@@ -1,0 +1,215 @@
+"""Plans for PREVIEW and SHOW TOPICS, and the programs that read the first records of a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from glob import glob
+
+from streamsql.calls import Assign, Program
+from streamsql.connectors import debezium
+from streamsql.connectors.base import check_options, filled_in
+from streamsql.connectors.kafka import check_servers, client_settings
+from streamsql.connectors.registry import connector
+from streamsql.definitions import PAYLOAD_FORMATS, Stream
+from streamsql.errors import InputFault, NameFault, RuleFault, did_you_mean
+from streamsql.features.preview.statement import Preview as PreviewStatement
+from streamsql.features.preview.statement import ShowTopics
+from streamsql.language.file_formats import read_by
+from streamsql.language.statements.base import Name, Option
+from streamsql.language.tokens import quote, quote_name
+from streamsql.plan.context import Context, reads_of
+from streamsql.plan.lowering.sources import variable, watermarked
+from streamsql.plan.plans import Plan, Reads
+from streamsql.plan.statements.definitions import check_format, code_of
+from streamsql.plan.statements.queries import SAMPLE
+from streamsql.plan.statements.schema_guesses import stream_name
+
+_PLACES = ("path", "topic", "subscribe")
+"""The options with the location of a source, from which the stream gets its name."""
+
+
+@dataclass(frozen=True)
+class Preview(Plan):
+    """The first records of a stream. propose: the stream does not exist yet; infer its columns, event time
+    and format, and suggest a CREATE STREAM. place: the option with the location of the records. path, code:
+    as in DefineStream, but path can be a file.
+    """
+
+    stream: Stream
+    limit: int
+    propose: bool = False
+    place: Name | None = None
+    path: Name | None = None
+    code: Name | None = None
+
+
+@dataclass(frozen=True)
+class Topics(Plan):
+    """The topics of a Kafka cluster. settings: for Kafka's client; like: a pattern; place: the part of the
+    statement that names the brokers.
+    """
+
+    settings: dict[str, str]
+    like: str
+    place: Name
+
+
+def preview(statement: PreviewStatement, context: Context) -> Plan:
+    """PREVIEW of an existing stream, or of the stream that CREATE STREAM would define."""
+    if statement.path:
+        return _preview_of_source(_of_files(statement, statement.path), context)
+    if statement.name:
+        relation = context.catalog.relation(statement.name.value)
+        if relation is not None and not isinstance(relation, Stream):
+            raise RuleFault(
+                f"{statement.name} is a live table: read its rows with SELECT",
+                hint=f"SELECT * FROM {quote_name(relation.name)} LIMIT {statement.limit};",
+                span=statement.name.span,
+                code="WRONG_KIND",
+            )
+        return Preview(context.catalog.stream(statement.name), statement.limit, place=statement.name)
+    return _preview_of_source(statement, context)
+
+
+def _check_not_changes(format: Name | None) -> None:
+    """Raise RuleFault for Debezium's format: its columns are not those of the payload."""
+    if format is not None and format.value.lower() == debezium.FORMAT:
+        raise RuleFault(
+            "PREVIEW does not tell the columns of changes",
+            detail="they are the fields of before and after, and KEY says which of them identify a row",
+            hint=f"omit FORMAT {debezium.FORMAT}",
+            span=format.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
+
+
+def _of_files(statement: PreviewStatement, path: Name) -> PreviewStatement:
+    """PREVIEW 'path' with the connector that the name of the file tells, or that of a file in the folder."""
+    using = next((format for format in map(read_by, _names(path.value)) if format), "")
+    if not using:
+        raise InputFault(
+            "the names of the files do not tell their format",
+            hint=f"PREVIEW USING json OPTIONS (path {quote(path.value)}); reads them as JSON; "
+            "others: csv, parquet, orc, avro, text",
+            span=path.span,
+            code="NO_RECORDS",
+        )
+    options = (Option(Name("path", path.span), path),)
+    return replace(statement, path=None, connector=Name(using, path.span), options=options)
+
+
+def _names(path: str) -> Iterator[str]:
+    """The names of the files that a path, a glob or a folder (and those in it) stands for, as for Spark."""
+    yield path
+    for place in sorted(glob(path)):
+        yield place
+        for _, folders, files in os.walk(place):
+            folders.sort()
+            yield from sorted(files)
+
+
+def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview:
+    """PREVIEW USING: the stream that CREATE STREAM would define for this connector and these options."""
+    assert statement.connector
+    using = connector(statement.connector, "read")
+    if using.needs_columns:
+        raise RuleFault(
+            f"there is nothing to preview: CREATE STREAM determines the rows of {using.name}",
+            hint=f"CREATE STREAM name (id INT, …) USING {using.name} …; then PREVIEW name;",
+            span=statement.connector.span,
+            code="NO_RECORDS",
+        )
+    options = {o.key.value.casefold(): o for o in statement.options}
+    check_options(using, using.stream_options(()), statement.options, statement.connector)
+    check_format(statement.format, using)
+    _check_not_changes(statement.format)
+    path = options.get(using.path_option.casefold())
+    place = next((options[name] for name in _PLACES if name in options), None)
+    taken = [*context.catalog.relation_names(), *(s.name for s in context.catalog.sinks.values())]
+    stream = Stream(
+        stream_name(place.value.value.split(",")[0] if place else "", taken, using.name),
+        using.name,
+        statement.format.value.lower() if statement.format else "",
+        (),
+        filled_in(using.reads or (), statement.options, context.here),
+    )
+    if using.format_of(stream) in PAYLOAD_FORMATS:
+        stream = replace(stream, format=using.format_of(stream))
+    using.check_stream(stream, options, statement.connector)
+    return Preview(
+        stream,
+        statement.limit,
+        True,
+        place.value if place else None,
+        path.value if path else None,
+        code_of(using.reads or (), options),
+    )
+
+
+def show_topics(statement: ShowTopics, context: Context) -> Plan:
+    """SHOW TOPICS: the addresses of the brokers and the settings of the client."""
+    for option in statement.options:
+        if not option.key.value.casefold().startswith("kafka."):
+            raise NameFault(
+                f"SHOW TOPICS has no option {option.key}",
+                detail="its options are the settings of Kafka's client",
+                hint="kafka.security.protocol, kafka.sasl.mechanism, kafka.sasl.jaas.config, …",
+                span=option.key.span,
+                code="UNKNOWN_OPTION",
+            )
+    given = [(o.key.value, o.value.value) for o in statement.options]
+    if statement.servers:
+        check_servers(statement.servers)
+        return Topics(
+            client_settings([("servers", statement.servers.value), *given]), statement.like, statement.servers
+        )
+    assert statement.entry
+    entry = context.catalog.target(statement.entry.value)
+    if entry is None:
+        entries = (context.catalog.streams, context.catalog.sinks)
+        known = [e.name for part in entries for e in part.values() if e.connector == "kafka"]
+        raise NameFault(
+            f"there is no stream or sink {statement.entry}",
+            hint=did_you_mean(statement.entry.value, known) or "SHOW TOPICS FROM 'host:port'; names brokers",
+            span=statement.entry.span,
+            code="UNKNOWN_STREAM",
+        )
+    if entry.connector != "kafka":
+        raise RuleFault(
+            f"{entry.name} is not a Kafka stream or sink",
+            hint="SHOW TOPICS FROM 'host:port'; names brokers",
+            span=statement.entry.span,
+            code="WRONG_KIND",
+        )
+    return Topics(client_settings([*entry.options, *given]), statement.like, statement.entry)
+
+
+def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, Reads] | None:
+    """The program that reads the first existing records of a stream as a static DataFrame; None if one of its
+    sources supports only streaming reads. A stream over a query is computed from the first records of each
+    of its sources.
+    """
+    sources = context.sources()
+    if stream.connector:
+        words = (f.name.casefold() for f in connector(Name(stream.connector)).metadata(stream))
+        sources.words = frozenset(words) - {"_headers"}
+    node, _ = sources.stream(stream)
+    bases = {variable(s.name): s for s in sources.streams.values() if s.connector}
+    steps = []
+    for step in sources.program:
+        base = bases.get(step.name)
+        if base:
+            source = connector(Name(base.connector))
+            fields = tuple(f.name for f in source.metadata(base) if f.name.casefold() in sources.words)
+            frame = source.at_rest(replace(base, metadata=fields), context.places)
+            if frame is None:
+                return None
+            taken = frame.call("limit", SAMPLE if stream.query else limit)
+            step = Assign(step.name, watermarked(taken, base.watermark))
+        steps.append(step)
+    return (*steps, Assign("result", node.call("limit", limit))), reads_of(sources)
+
+
+PLANNERS = {PreviewStatement: preview, ShowTopics: show_topics}

@@ -1,0 +1,30 @@
+"""VERIFY: the rows of a query against the same SELECT as a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamsql.errors import Source
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Name, Statement, name_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Statement):
+    """live_table: whether the name is that of a live table instead of a query."""
+
+    topic: ClassVar[str] = "delivery"
+    not_on_connect: ClassVar[str] = "event time"
+    needs_spark: ClassVar[bool] = True
+
+    name: Name
+    live_table: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Verify:
+        table, query = node.get("VerifyLiveTable"), node.get("VerifyQuery")
+        if table:
+            return cls(name=name_of(table.get("LiveTableName")), live_table=True)
+        assert query
+        return cls(name=name_of(query.get("QueryName")))

@@ -1,0 +1,85 @@
+"""What WHY adds to other results: an empty SELECT, AWAIT, the end of a script, WATCH, VERIFY, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamsql.errors import Note
+from streamsql.features.why.diagnose import diagnose, losses
+from streamsql.features.why.live_verdict import LiveVerdict
+from streamsql.features.why.open_groups import gave_none
+from streamsql.features.why.outcome_situations import nothing_in_files
+from streamsql.features.why.verdict import Verdict
+from streamsql.plan.plans import Refresh, Run
+from streamsql.results import counted as count
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.explanations import Explanations, WatchedQuery
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.run import Running
+
+
+class Explainer(Explanations):
+    """Explains with the verdicts of WHY."""
+
+    def empty_select(self, parts: SessionParts, running: Running) -> tuple[Note, ...]:
+        return _note(diagnose(Evidence(parts, running.plan, running)))
+
+    def awaited(self, parts: SessionParts, running: Running) -> tuple[Note, ...]:
+        evidence = Evidence(parts, running.plan, running)
+        if isinstance(running.plan, Refresh) or not gave_none(evidence):
+            return ()
+        verdict = diagnose(evidence)
+        unclear = evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"
+        running.explained = True
+        expected = verdict.healthy or verdict.situation == "ALL_READ_BEFORE"
+        return () if expected or unclear else _note(verdict, _balance(evidence, running.name, True))
+
+    def at_end_of_script(self, parts: SessionParts, running: Running) -> tuple[Note, ...]:
+        evidence = Evidence(parts, running.plan, running)
+        lost = evidence.took_input and not evidence.account.closes
+        said = [Note("ROWS_LOST", f"{running.name}: {evidence.account.line()}")] if lost else []
+        durable = len(running.plan.live) < len(running.plan.targets)
+        return (*said, *(_unsaid(parts, running, evidence) if durable else ()))
+
+    def watched(self, parts: SessionParts, current: Callable[[], Running | None]) -> WatchedQuery:
+        return LiveVerdict(parts, current)
+
+    def missing_rows(self, parts: SessionParts, running: Running) -> tuple[str, str]:
+        verdict = diagnose(Evidence(parts, running.plan, running))
+        if verdict.healthy or verdict.situation == "NOT_EXPLAINED":
+            return "", ""
+        return verdict.sentence, verdict.proposal
+
+    def losses(self, parts: SessionParts, plan: Run, running: Running | None) -> list[str]:
+        found = losses(Evidence(parts, plan, running))
+        return [verdict.sentence for verdict in found if verdict.situation != "ROWS_LATE"]
+
+
+def _note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
+    """A verdict as a note beside another result. of: the query, where it is not clear which."""
+    more = f"; {verdict.lead} {' '.join(verdict.proposal.split())}" if verdict.proposal else ""
+    return (Note("NO_ROWS", f"{of}{verdict.sentence}{more}"),)
+
+
+def _unsaid(parts: SessionParts, running: Running, evidence: Evidence) -> tuple[Note, ...]:
+    """Why a query has written nothing."""
+    if running.explained or not evidence.took_input or running.fault:
+        return ()
+    empty = evidence.rows_out is None and nothing_in_files(evidence)
+    if not empty and not gave_none(evidence):
+        return ()
+    verdict = diagnose(evidence)
+    if verdict.healthy or (evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"):
+        return ()
+    return _note(verdict, _balance(evidence, running.name, empty or evidence.rows_out is not None))
+
+
+def _balance(evidence: Evidence, name: str, written_none: bool) -> str:
+    """What a query has read and holds back, in front of the reason. written_none: whether it is certain that
+    it has written nothing.
+    """
+    if not evidence.took_input:
+        return f"{name}: "
+    held = f", {evidence.state_rows:,} held back in state" if evidence.state_rows else ""
+    written = ", none written" if written_none else ""
+    return f"{name}: {count(evidence.rows_in, 'row')} read{written}{held}: "

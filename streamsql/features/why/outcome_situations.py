@@ -1,0 +1,369 @@
+"""Situations of the query as a whole: it does not run, its rows are elsewhere, or nothing is wrong."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from streamsql.definitions import Sink, Stream
+from streamsql.errors import Span
+from streamsql.features.why import proposals
+from streamsql.features.why.time_situations import clock, moving_on
+from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.language.statements.base import Name, Watermark
+from streamsql.language.tokens import quote_name
+from streamsql.results import counted as count
+from streamsql.runtime.engine.moments import brief
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.query_parts import changed
+from streamsql.runtime.evidence.source_files import listing
+from streamsql.runtime.evidence.waiting import OUTER
+from streamsql.runtime.handlers.refresh_remarks import ANSI_MODE, VALUE_ERRORS
+from streamsql.runtime.queries.facts import fates
+
+_DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
+_JOIN = "symmetricHashJoin"
+
+
+def not_running(evidence: Evidence) -> Verdict | None:
+    """(l) The query failed, was stopped, or waits for its restart."""
+    running, status = evidence.running, evidence.status
+    if evidence.goes_on and status != "restarting":
+        return None
+    if running is None:
+        return _of_another_console(evidence)
+    facts: list[Fact] = [("status", status), ("rows in", evidence.rows_in)]
+    if running.ended:
+        facts.append(("ended", running.ended.isoformat(" ", "seconds")))
+    if running.fault is not None:
+        error = running.fault.message if status == "restarting" else ""  # else the verdict says it
+        facts += [("error", error), ("detail", running.fault.detail), ("hint", running.fault.hint)]
+    if status == "restarting":
+        sentence = f"{evidence.name} failed and waits for its restart: {running.when_again()}"
+        now = f"START QUERY {quote_name(evidence.name)};"
+        return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts), proposal=now)
+    if status == "FAILED" and running.fault is not None:
+        ansi = running.fault.code in VALUE_ERRORS
+        if ansi:
+            facts.append(("setting", f"with {ANSI_MODE} = false such a value gives NULL, in all queries"))
+        limited = running.fault.code == "LIMIT_REACHED"
+        setting = f"SET {ANSI_MODE} = false;\n" if ansi else ""
+        proposal = running.fault.hint if limited else f"{setting}{proposals.started(evidence)}"
+        facts = [fact for fact in facts if fact[0] != "hint" or proposal not in str(fact[1])]
+        return Verdict(
+            situation="NOT_RUNNING",
+            sentence=running.fault.message,
+            facts=_filled([*facts, *_changed(evidence)]),
+            proposal=proposal,
+        )
+    if status == "finished":
+        return None if evidence.took_input else _finished_empty(evidence, facts)
+    changed = ", and has changed since its checkpoint was created"
+    return Verdict(
+        situation="NOT_RUNNING",
+        sentence=f"{evidence.name} is stopped"
+        + (changed if evidence.changed else ": it reads nothing until it is started"),
+        facts=_filled([*facts, *_changed(evidence)]),
+        proposal=proposals.started(evidence),
+    )
+
+
+def _changed(evidence: Evidence) -> list[Fact]:
+    """What START QUERY would refuse."""
+    return [("changed", change.what) for change in evidence.changed]
+
+
+def _of_another_console(evidence: Evidence) -> Verdict:
+    """Of a query that another console runs, or ran last."""
+    past = evidence.parts.workspace.past(evidence.name)
+    facts: list[Fact] = [("status", past.status), ("since", past.since), ("error", past.error)]
+    elsewhere = "elsewhere" in evidence.status
+    return Verdict(
+        situation="NOT_RUNNING",
+        sentence=f"{evidence.name} does not run in this console: it is {evidence.status}",
+        facts=_filled([*facts, *([] if elsewhere else _changed(evidence))]),
+        proposal="" if elsewhere else proposals.started(evidence),
+    )
+
+
+def _finished_empty(evidence: Evidence, facts: list[Fact]) -> Verdict:
+    trigger = evidence.query.trigger
+    return Verdict(
+        situation="NOT_RUNNING",
+        sentence=f"{evidence.name} has ended: its trigger, {trigger.sql() if trigger else 'default'}, found "
+        "nothing new to read",
+        facts=_filled(facts),
+        proposal=proposals.restart(evidence, "FROM BEGINNING"),
+    )
+
+
+def _filled(facts: list[Fact]) -> tuple[Fact, ...]:
+    return tuple(f for f in facts if f[1] not in ("", None))
+
+
+# ---- rows that are elsewhere --------------------------------------------------------------------
+
+
+def written_elsewhere(evidence: Evidence) -> Verdict | None:
+    """(n) The sink took the rows: they are in a folder or a topic."""
+    if not evidence.took_input:
+        return None
+    for target in evidence.plan.targets:
+        sink = target.sink
+        verdict = _of_folder(evidence, sink) if sink.option("path") else _of_topic(evidence, sink)
+        if verdict:
+            return verdict
+    return None
+
+
+def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
+    files_of_sink = listing(Stream(sink.name, sink.connector, options=sink.options))
+    files = [f for f in (files_of_sink.matching if files_of_sink else ()) if "_spark_metadata" not in f]
+    if not files_of_sink or not files:
+        return None
+    path = sink.option("path")
+    frame = evidence.parts.spark.read.format(sink.connector)
+    try:
+        rows = evidence.probes.collect(frame.load(path).selectExpr("count(*) AS n"))
+    except Exception:
+        evidence.parts.cancel.check()
+        return None
+    if not rows or not rows[0][0]:
+        return None
+    newest = datetime.fromtimestamp(max(files_of_sink.matching.values())).isoformat(" ", "seconds")
+    return Verdict(
+        situation="ROWS_WRITTEN",
+        sentence=f"nothing is wrong: the rows are in {path}, {count(rows[0][0], 'row')} in "
+        f"{count(len(files), 'file')}",
+        facts=(("sink", f"{sink.name} ({sink.connector})"), ("newest file", newest)),
+        proposal=f"SELECT * FROM {sink.connector}.{quote_name(path)} LIMIT 10;",
+        healthy=True,
+    )  # fmt: skip
+
+
+_OF_LINES = ("json", "csv", "text", "xml")
+"""Files that have no byte where they have no row."""
+
+
+def nothing_in_files(evidence: Evidence) -> bool:
+    """Whether all sinks of a query are folders in which no file has a row."""
+    sinks = [target.sink for target in evidence.plan.targets]
+    return bool(sinks) and all(sink.option("path") and _is_empty(evidence, sink) for sink in sinks)
+
+
+def _is_empty(evidence: Evidence, sink: Sink) -> bool:
+    kind = "text" if sink.connector in _OF_LINES else sink.connector
+    try:
+        rows = evidence.parts.spark.read.format(kind).load(sink.option("path")).limit(1)
+        return evidence.probes.collect(rows.selectExpr("1 AS n")) == []
+    except Exception:
+        evidence.parts.cancel.check()
+        return False
+
+
+def _of_topic(evidence: Evidence, sink: Sink) -> Verdict | None:
+    if sink.connector != "kafka" or not evidence.rows_out or evidence.silent:
+        return None
+    return Verdict(
+        situation="ROWS_WRITTEN",
+        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} went to the topic "
+        f"{sink.option('topic')}",
+        facts=(("sink", f"{sink.name} (kafka)"), *_newest(evidence)),
+        proposal=f"SHOW TOPICS FROM {quote_name(sink.name)};",
+        healthy=True,
+    )
+
+
+def _newest(evidence: Evidence) -> tuple[Fact, ...]:
+    output = evidence.running.reports.output if evidence.running else None
+    if output is None or output.at is None:
+        return ()
+    return (("last output", f"{brief(time.time() - output.at)} ago"),)
+
+
+# ---- waiting, growing, well ---------------------------------------------------------------------
+
+
+def seen_before(evidence: Evidence) -> Verdict | None:
+    """(j) A deduplication has seen all rows."""
+    if not evidence.silent or not evidence.rows_out and evidence.rows_out is not None:
+        return None
+    keys = [op for op in evidence.state if op.get("operatorName") in _DEDUPLICATION]
+    newest: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
+    if not keys or any(op.get("numRowsUpdated") for op in newest.get("stateOperators", [])):
+        return None
+    alone = newest["numInputRows"] == 1
+    rows = "row has a key" if alone else f"{count(newest['numInputRows'], 'row')} have keys"
+    return Verdict(
+        situation="ALL_SEEN_BEFORE",
+        sentence=f"the newest {rows} that came out before: a deduplication emits each key once",
+        facts=(("rows out", evidence.rows_out),
+               ("keys in state", keys[0].get("numRowsTotal", 0))),
+        proposal=f"SELECT * FROM STATE OF QUERY {quote_name(evidence.name)} LIMIT 10;",
+    )  # fmt: skip
+
+
+def waits_in_state(evidence: Evidence) -> Verdict | None:
+    """(j) Rows of an outer join wait until no partner can come any more."""
+    joins = [op for op in evidence.state if op.get("operatorName") == _JOIN]
+    outer = any(op.kind == "join" and op.how in OUTER for op in evidence.plan.shape.ops)
+    if not evidence.silent or not joins or not outer or not joins[0].get("numRowsTotal"):
+        return None
+    kept = joins[0]["numRowsTotal"]
+    return Verdict(
+        situation="STATE_WAITS",
+        sentence=f"{count(kept, 'row')} of the join {'waits' if kept == 1 else 'wait'} in state: a row "
+        "without partner is emitted once the watermark has passed its time range",
+        facts=(*clock(evidence), ("rows in state", kept)),
+        proposal=moving_on(evidence) or proposals.state_shown(evidence),
+    )
+
+
+def grows(evidence: Evidence) -> Verdict | None:
+    """(k) The state has grown with every micro-batch, and nothing removes rows from it."""
+    with_rows = [r for r in evidence.reports if r.get("numInputRows")]
+    sizes = [sum(o.get("numRowsTotal", 0) for o in r.get("stateOperators", [])) for r in with_rows]
+    if len(sizes) < 3 or not _is_unbounded(evidence, sizes[-1]):
+        return None
+    if any(after <= before for before, after in zip(sizes, sizes[1:], strict=False)):
+        return None
+    removed = sum(o.get("numRowsRemoved", 0) for r in with_rows for o in r.get("stateOperators", []))
+    if removed:
+        return None
+    memory = sum(o.get("memoryUsedBytes", 0) for o in evidence.state)
+    each = (sizes[-1] - sizes[0]) / (len(sizes) - 1)
+    return Verdict(
+        situation="STATE_GROWS",
+        sentence=f"the state grows without bound: {count(sizes[-1], 'row')}, {each:,.0f} more in each "
+        "micro-batch, and no watermark ever removes one",
+        facts=(
+            ("state rows", sizes[-1]),
+            ("state memory", f"{memory:,} bytes"),
+        ),
+        proposal=_bounding(evidence) or proposals.state_shown(evidence),
+    )
+
+
+LARGE = 1_000_000
+"""Groups by keys alone that are called unbounded: how many keys there are, nobody knows."""
+
+
+def _is_unbounded(evidence: Evidence, rows: int) -> bool:
+    """Whether an operation keeps every row, or every key, that it has ever seen."""
+    ops = evidence.plan.shape.ops
+    keeps = any(op.kind == "distinct_on" and op.window != "within" and not op.timed for op in ops)
+    joins = [op for op in ops if op.kind == "join" and all(op.sides)]
+    keeps = keeps or any(op.timed is False for op in joins)
+    keeps = keeps or any(op.kind == "distinct" and not op.watermarked for op in ops)
+    groups = any(op.kind == "aggregate" and not op.watermarked for op in ops)
+    return keeps or (groups and rows >= LARGE and evidence.mode != "complete")
+
+
+def _bounding(evidence: Evidence) -> str:
+    """For a deduplication: WITHIN WATERMARK, and a watermark if the stream has none. For a join of streams
+    with watermarks: a time range.
+    """
+    ranged = _with_range(evidence)
+    if ranged:
+        return ranged
+    part = next((p for p in evidence.query_parts if p.block.distinct), None)
+    distinct = part.block.distinct if part is not None else None
+    if part is None or distinct is None or part.stream or distinct.within:
+        return ""
+    if not distinct.on and not all(i.expression.bare_column() for i in part.block.items):
+        return ""
+    keys = "" if distinct.on else f" ON ({', '.join(i.expression.text for i in part.block.items)})"
+    place = Span(distinct.span.end, distinct.span.end)
+    again = proposals.requeried(evidence, changed(part.text, [(place, f"{keys} WITHIN WATERMARK")]))
+    if evidence.event_times:
+        return again
+    for stream in evidence.streams:
+        column = next((c for c in stream.columns if c.type.upper().startswith("TIMESTAMP")), None)
+        if column:
+            mark = Watermark(Name(column.name), "10 minutes")
+            return proposals.join(proposals.redefined(evidence, replace(stream, watermark=mark)), again)
+    return ""
+
+
+def _with_range(evidence: Evidence) -> str:
+    """The query with a range of one hour in the condition of its first join; "" if that is not possible."""
+    times = {time.relation.casefold(): time.column for time in evidence.event_times}
+    for part in evidence.query_parts:
+        join = part.block.joins[0] if part.block.joins else None
+        sides = [part.block.relation, join.relation] if join else []
+        known = [(r, times.get(r.name.casefold())) for r in sides if r is not None and r.name]
+        if join is None or join.condition is None or part.stream or len(known) < 2:
+            continue
+        columns = [f"{quote_name(r.alias or r.name)}.{quote_name(c)}" for r, c in known if c]
+        if len(columns) == 2:
+            end = join.condition.span.end
+            wider = f" AND {columns[1]} BETWEEN {columns[0]} AND {columns[0]} + INTERVAL 1 HOUR"
+            return proposals.requeried(evidence, changed(part.text, [(Span(end, end), wider)]))
+    return ""
+
+
+def nothing_wrong(evidence: Evidence) -> Verdict | None:
+    """(p) Rows came out, and none that was read since waits."""
+    if not evidence.rows_out or evidence.silent or not evidence.account.closes:
+        return None
+    output = evidence.running.reports.output if evidence.running else None
+    at = output.at if output is not None else None
+    ago = brief(time.time() - at) if at else ""
+    account = evidence.account
+    facts: list[Fact] = [("rows out", account.out)]
+    facts += fates(evidence.plan, account, evidence.mode)
+    if evidence.state_rows:
+        facts.append(("state rows", evidence.state_rows))
+    return Verdict(
+        situation="NOTHING_WRONG",
+        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out"
+        + (f", the last {ago} ago" if ago else ""),
+        facts=tuple(facts),
+        healthy=True,
+    )
+
+
+_EXAMINED = (
+    "whether it runs; the source and its files; rows that cannot be read; event times; filters; partners of "
+    "joins; late rows; the watermark and open groups; the state; the sink"
+)
+
+
+def unexplained(evidence: Evidence) -> Verdict:
+    """What is known where no situation holds."""
+    facts: list[Fact] = [
+        ("status", evidence.status),
+        ("examined", _EXAMINED),
+    ]
+    if evidence.rows_out is None:
+        facts.append(("rows out", "not known: the sink does not tell"))
+    else:
+        facts.append(("rows out", evidence.rows_out))
+    if evidence.state_rows:
+        facts.append(("state rows", evidence.state_rows))
+    if evidence.probes.late:
+        facts.append(("not examined", "the data could not be read within a few seconds"))
+    if evidence.probes.unreadable:
+        listed = ", ".join(sorted(evidence.probes.unreadable))
+        facts.append(("not examined", f"the rows of a source that cannot be read again: {listed}"))
+    if not evidence.took_input:
+        sentence = f"{evidence.title} has read no rows yet"
+    elif evidence.rows_out is None:
+        rows = count(evidence.rows_in, "row") if evidence.rows_in else "its input"
+        was = "was" if evidence.rows_in < 2 else "were"
+        sentence = (
+            f"nothing that WHY examines is wrong: {rows} {was} read, and {evidence.query.sink} does not "
+        )
+        sentence += "tell how many came out"
+    elif not evidence.rows_out:
+        sentence = (
+            f"none of the {count(evidence.rows_in, 'row')} that were read came out, and nothing that WHY"
+        )
+        sentence += " examines explains it"
+    else:
+        sentence = f"{count(evidence.rows_out, 'row')} came out, and nothing since; nothing that WHY examines"
+        sentence += " explains it"
+    proposal = "" if evidence.plan.transient else f"SHOW PROGRESS {quote_name(evidence.name)};"
+    return Verdict(situation="NOT_EXPLAINED", sentence=sentence, facts=tuple(facts), proposal=proposal)

@@ -1,0 +1,226 @@
+"""Statements that resolve a situation, complete enough to be typed as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink, Stream
+from streamsql.language.statements.base import Column, Fragment, Name, Watermark
+from streamsql.language.tokens import quote, quote_name
+from streamsql.plan.streaming import rules
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.queries.run import GOING_ON
+from streamsql.secrets import HIDDEN
+
+MOST = 20
+"""Rows of a values stream that a proposal inserts again."""
+
+
+def join(*statements: str) -> str:
+    """Statements as one text, each with its `;`."""
+    return "\n".join(s if s.endswith(";") else f"{s};" for s in statements if s)
+
+
+def restart(evidence: Evidence, begins: str = "") -> str:
+    """Start the query again. begins: FROM BEGINNING, FROM NOW or ACCEPT CHANGES."""
+    if evidence.plan.transient:
+        return join(evidence.query.text)
+    name = quote_name(evidence.name)
+    if begins == "FROM BEGINNING" and _files(evidence):
+        return join(f"DROP QUERY {name}", _into_a_new_folder(evidence, evidence.query.text))
+    stop = f"STOP QUERY {name}" if evidence.goes_on else ""
+    return join(stop, f"START QUERY {name} {begins}".rstrip())
+
+
+def started(evidence: Evidence) -> str:
+    """Start a query that does not run: with a new checkpoint if it has changed since it had the old one."""
+    if evidence.changed:
+        return restart(evidence, "FROM BEGINNING")
+    return join(f"START QUERY {quote_name(evidence.name)}")
+
+
+def replaced(evidence: Evidence, stream: Stream) -> str:
+    """Give a stream another definition, and have the query read it from the beginning."""
+    sql = redefined(evidence, stream)
+    if not sql:
+        return ""
+    if evidence.plan.transient:
+        return join(sql, evidence.query.text)
+    stop, _, start = restart(evidence, "FROM BEGINNING").partition("\n") if evidence.goes_on else ("", "", "")
+    return join(stop, sql, start or restart(evidence, "FROM BEGINNING"))
+
+
+def redefined(evidence: Evidence, stream: Stream) -> str:
+    """CREATE OR REPLACE STREAM, with the rows of a values stream; "" where it would lose secrets or rows, and
+    in a test, where the script defines the stream.
+    """
+    if evidence.parts.config.stand_ins:
+        return ""
+    sql = stream.sql().replace("CREATE STREAM", "CREATE OR REPLACE STREAM", 1)
+    if HIDDEN in sql:
+        return ""  # it has secrets, which are not shown
+    if stream.connector != "values":
+        return sql
+    rows = _rows_again(evidence, stream)  # a replaced values stream begins without rows
+    return join(sql, rows) if rows else ""
+
+
+def _rows_again(evidence: Evidence, stream: Stream) -> str:
+    """The INSERT that gives a values stream its rows again; "" when they are many."""
+    known = evidence.parts.catalog.streams.get(stream.name.casefold(), stream)
+    listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in known.columns)
+    raw = replace(known, watermark=None)
+    rows = evidence.probes.rows(
+        f"SELECT {listed} FROM {quote_name(stream.name)} LIMIT {MOST + 1}", stream=raw
+    )
+    if not rows or len(rows) > MOST:
+        return ""
+    lines = (", ".join(map(_literal, row, known.columns)) for row in rows)
+    return f"INSERT INTO {quote_name(stream.name)} VALUES {', '.join(f'({line})' for line in lines)}"
+
+
+def requeried(evidence: Evidence, text: str, mode: str = "") -> str:
+    """Run the query with another SELECT, and from the beginning. mode: another output mode."""
+    query = replace(evidence.query, text=text, mode=mode or evidence.query.mode)
+    if evidence.plan.transient:
+        return join(text)
+    if query.live_table:
+        sql = query.sql(evidence.plan.sink)
+        return join(sql.replace("CREATE LIVE TABLE", "CREATE OR REPLACE LIVE TABLE", 1))
+    if query.together:
+        return ""
+    drop = f"DROP QUERY {quote_name(evidence.name)}"
+    return join(drop, _into_a_new_folder(evidence, text) if _files(evidence) else query.sql())
+
+
+def shown_now(evidence: Evidence) -> str:
+    """See the groups that append mode holds back, as they are now; where output mode update is not supported,
+    have them emitted.
+    """
+    text = evidence.query.text
+    if evidence.query.together or rules.verdict(evidence.plan.shape, "update"):
+        return flushed(evidence)
+    if evidence.query.live_table:
+        return requeried(evidence, text, "update")
+    name = f"{evidence.name}_open" if not evidence.plan.transient else "open_groups"
+    return join(f"CREATE LIVE TABLE {quote_name(name)} OUTPUT MODE UPDATE AS {text}")
+
+
+def previewed(stream: Stream) -> str:
+    """Show what the source of a stream gives."""
+    return join(f"PREVIEW {quote_name(stream.name)}")
+
+
+def state_shown(evidence: Evidence) -> str:
+    """Show what a query keeps in its state; "" for a SELECT, whose query has no name."""
+    name = quote_name(evidence.name)
+    return "" if evidence.plan.transient else join(f"SELECT * FROM STATE OF QUERY {name} LIMIT 10")
+
+
+def inserted(evidence: Evidence, stream: Stream, values: Mapping[str, str]) -> str:
+    """INSERT one row into a values stream, in a test GIVEN. values: SQL by the folded name of a column;
+    others are NULL, or where that is not allowed a value of their type.
+    """
+    listed = ", ".join(values.get(c.name.casefold(), _any_value(c)) for c in stream.columns)
+    head = "GIVEN" if evidence.parts.config.stand_ins else "INSERT INTO"
+    return join(f"{head} {quote_name(stream.name)} VALUES ({listed})")
+
+
+def advanced(evidence: Evidence, stream: Stream, moment: str) -> str:
+    """Move the event time of a values stream on. moment: as shown."""
+    statement = f"ADVANCE STREAM {quote_name(stream.name)} TO TIMESTAMP {quote(moment)}"
+    return (
+        join(statement)
+        if evidence.goes_on and evidence.status in GOING_ON
+        else join(statement, restart(evidence))
+    )
+
+
+def flushed(evidence: Evidence) -> str:
+    """Have the query emit what its state holds back; "" where that is not possible."""
+    query = evidence.query
+    if any(s.connector == "socket" for s in evidence.streams):
+        return ""
+    if not evidence.plan.transient:
+        return join(f"FLUSH QUERY {quote_name(query.name)}")
+    table = f"CREATE LIVE TABLE all_rows TRIGGER AVAILABLE NOW AS {query.text}"
+    return join(table, "AWAIT QUERY all_rows", "FLUSH QUERY all_rows", "SELECT * FROM all_rows")
+
+
+def _literal(text: str | None, column: Column) -> str:
+    """A value of a column, given as text, as SQL."""
+    if text is None:
+        return "NULL"
+    kind = column.type.upper()
+    plain = kind in ("INT", "BIGINT", "SMALLINT", "TINYINT")
+    return text if plain else quote(text) if kind == "STRING" else f"CAST({quote(text)} AS {column.type})"
+
+
+def with_options(stream: Stream, options: Mapping[str, str | None]) -> Stream:
+    """A stream with other values of some options; None takes one out."""
+    given = {k.casefold(): v for k, v in options.items()}
+    kept = [(k, v) for k, v in stream.options if k.casefold() not in given]
+    return replace(stream, options=(*kept, *((k, v) for k, v in options.items() if v is not None)))
+
+
+def with_column(stream: Stream, name: str, kind: str) -> Stream:
+    """A stream with another type of a column."""
+    columns = (replace(c, type=kind) if c.name.casefold() == name.casefold() else c for c in stream.columns)
+    return replace(stream, columns=tuple(columns))
+
+
+def with_delay(stream: Stream, delay: str) -> Stream:
+    """A stream with another delay of its watermark."""
+    assert stream.watermark
+    return replace(stream, watermark=replace(stream.watermark, delay=delay))
+
+
+def computed(stream: Stream, name: str, expression: str) -> Stream:
+    """A stream whose event time is computed from a column, under that column's name."""
+    mark = stream.watermark
+    delay = mark.delay if mark else "10 minutes"
+    return replace(stream, watermark=Watermark(Name(name), delay, Fragment(expression)))
+
+
+def _any_value(column: Column) -> str:
+    if column.nullable:
+        return "NULL"
+    kind = column.type.upper()
+    if kind.startswith("TIMESTAMP"):
+        return "now()"
+    return "''" if kind == "STRING" else f"CAST(0 AS {column.type})"
+
+
+def _files(evidence: Evidence) -> bool:
+    """Whether a sink keeps a log of what was written, so that a new checkpoint cannot write there."""
+    sinks = [t.sink for t in evidence.plan.targets if t.sink.connector != "table"]
+    return any(connector(Name(s.connector)).keeps_log for s in sinks)
+
+
+def _into_a_new_folder(evidence: Evidence, text: str) -> str:
+    """The query with sinks of its own: see `_files`."""
+    sinks, names = [], []
+    for target in evidence.plan.targets:
+        sink = target.sink
+        if sink.connector != "table" and connector(Name(sink.connector)).keeps_log:
+            sink = _beside(sink, evidence)
+            sinks.append(sink.sql())
+        names.append(sink.name)
+    return join(*sinks, replace(evidence.query, sinks=tuple(names), text=text, checkpoint="").sql())
+
+
+def _beside(sink: Sink, evidence: Evidence) -> Sink:
+    """The same sink under another name, in another folder."""
+    taken = evidence.parts.catalog.sinks
+    numbers = range(2, len(taken) + 3)
+    number = next(n for n in numbers if f"{sink.name}_{n}".casefold() not in taken)
+    path = sink.option("path").rstrip("/")
+    options = tuple((k, f"{path}_{number}" if k.casefold() == "path" else v) for k, v in sink.options)
+    return replace(sink, name=f"{sink.name}_{number}", options=options)
+
+
+def timestamp(text: str) -> str:
+    """A moment, as shown, as SQL."""
+    return f"TIMESTAMP {quote(text)}"

@@ -1,0 +1,190 @@
+"""(c) Rows arrive and cannot be read, or their event time cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streamsql.definitions import ROW_FILES, Stream
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.language.query import read_expression
+from streamsql.language.statements.base import Column, Watermark
+from streamsql.language.tokens import quote, quote_name
+from streamsql.plan.statements.schema_guesses import is_iso, time_expression, time_pattern
+from streamsql.results import counted as count
+from streamsql.runtime.evidence.evidence import EventTime, Evidence
+
+
+def unreadable(evidence: Evidence) -> Verdict | None:
+    """(c) Rows arrive and cannot be read."""
+    if not evidence.silent:
+        return None
+    for event_time in evidence.event_times:
+        verdict = _null_times(evidence, event_time)
+        if verdict:
+            return verdict
+    for stream in evidence.streams:
+        checks = (_all_null, _malformed) if stream.connector == "csv" else (_malformed, _all_null)
+        verdict = next((v for check in checks if (v := check(evidence, stream))), None)
+        if verdict:
+            return verdict
+    return None
+
+
+def _malformed(evidence: Evidence, stream: Stream) -> Verdict | None:
+    bad = evidence.account.malformed.number
+    if not stream.may_be_malformed or not bad or bad < evidence.rows_in or len(evidence.streams) > 1:
+        return None
+    rejected = quote_name(f"{stream.name}$malformed")
+    facts: list[Fact] = [("rows in", evidence.rows_in), ("malformed", bad)]
+    wider = stream
+    for column, number, example in _unfit(evidence, stream):
+        facts.append((f"{column.name} is not {column.type} in", f"{number:,}, such as {example!r}"))
+        wider = proposals.with_column(wider, column.name, "STRING")
+    change = proposals.replaced(evidence, wider) if wider is not stream else ""
+    return Verdict(
+        situation="ROWS_UNREADABLE",
+        sentence=f"none of the {count(evidence.rows_in, 'row')} of {stream.name} can be read as declared",
+        facts=tuple(facts),
+        proposal=change or f"SELECT * FROM {rejected} LIMIT 10;",
+    )
+
+
+def _unfit(evidence: Evidence, stream: Stream) -> Iterator[tuple[Column, int, str]]:
+    """The columns of a stream of files whose text is no value of their type: in how many rows, and one."""
+    mark = stream.watermark.column.value.casefold() if stream.watermark else ""
+    columns = [c for c in stream.columns if c.type.upper() != "STRING" and c.name.casefold() != mark]
+    if stream.connector not in ROW_FILES or not columns:
+        return
+    raw = replace(stream, watermark=None)
+    for column in columns:
+        raw = proposals.with_column(raw, column.name, "STRING")
+    names = [quote_name(c.name) for c in columns]
+    tests = [
+        f"{n} IS NOT NULL AND try_cast({n} AS {c.type}) IS NULL" for n, c in zip(names, columns, strict=True)
+    ]
+    listed = (
+        f"count_if({test}) AS c{at}, first(if({test}, {name}, NULL), true) AS v{at}"
+        for at, (test, name) in enumerate(zip(tests, names, strict=True))
+    )
+    row = evidence.probes.row(f"SELECT {', '.join(listed)} FROM {quote_name(stream.name)}", True, stream=raw)
+    for at, column in enumerate(columns):
+        if row is not None and row[f"c{at}"]:
+            yield column, row[f"c{at}"], row[f"v{at}"]
+
+
+def _messages(stream: Stream) -> str:
+    """PREVIEW of the messages of a stream, whose columns it infers."""
+    shown = ((k, v) for k, v in stream.options if k.casefold() in ("servers", "topic", "subscribe"))
+    options = ", ".join(f"{k} {quote(v)}" for k, v in shown)
+    return f"PREVIEW USING {stream.connector} OPTIONS ({options});"
+
+
+def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
+    """Every column is NULL in every row: other names, or another separator, than declared."""
+    names = [quote_name(c.name) for c in stream.columns]
+    if not names or stream.connector not in (*ROW_FILES, "kafka"):
+        return None
+    filled = " OR ".join(f"{n} IS NOT NULL" for n in names)
+    row = evidence.probes.row(
+        f"SELECT count(*) AS n, count_if({filled}) AS filled FROM {quote_name(stream.name)}", True
+    )
+    if row is None or not row["n"] or row["filled"]:
+        return None
+    place = stream.option("path")
+    rows = f"all {row['n']:,} rows" if row["n"] > 1 else "its only row"
+    preview = (
+        f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else _messages(stream)
+    )
+    return Verdict(
+        situation="ROWS_UNREADABLE",
+        sentence=f"all columns of {stream.name} are NULL in {rows}: its data has other columns than declared",
+        facts=(("rows examined", row["n"]), ("declared columns", ", ".join(c.name for c in stream.columns))),
+        proposal=preview,
+    )
+
+
+def _null_times(evidence: Evidence, event_time: EventTime) -> Verdict | None:
+    """The event time is NULL in so many rows that nothing can be emitted."""
+    column = quote_name(event_time.column)
+    relation = quote_name(event_time.relation)
+    row = evidence.probes.row(
+        f"SELECT count(*) AS n, count_if({column} IS NULL) AS bad FROM {relation}", True
+    )
+    if row is None or not row["bad"] or row["bad"] * 2 < row["n"] or _empty(evidence, event_time):
+        return None
+    facts: list[Fact] = [("rows examined", row["n"]), (f"{event_time.column} is NULL in", row["bad"])]
+    stream, change = event_time.stream, None
+    if stream is not None and stream.watermark:
+        texts = _texts(evidence, stream)
+        if texts:
+            facts.append(("value that cannot be read", texts[0]))
+            change, how = _readable(stream, texts)
+            if how:
+                facts.append(("would be read by", how))
+    return Verdict(
+        situation="EVENT_TIME_UNREADABLE",
+        sentence=f"the event time {event_time.column} of {event_time.relation} is NULL in {row['bad']:,} of "
+        f"{count(row['n'], 'row')}: those rows are in no window",
+        facts=tuple(facts),
+        proposal=proposals.replaced(evidence, change) if change else _shown(stream),
+    )
+
+
+def _shown(stream: Stream | None) -> str:
+    return proposals.previewed(stream) if stream is not None and stream.connector else ""
+
+
+def _empty(evidence: Evidence, event_time: EventTime) -> bool:
+    """Whether all columns are NULL, so that it is not the event time alone that cannot be read."""
+    stream = event_time.stream
+    return bool(stream and len(stream.columns) > 1 and _all_null(evidence, stream))
+
+
+def _texts(evidence: Evidence, stream: Stream) -> list[str]:
+    """Values of the event-time column, as they stand in the data, that cannot be read as times."""
+    assert stream.watermark
+    column, computed = stream.watermark.column.value, stream.watermark.computed
+    name, raw = quote_name(column), replace(stream, watermark=None)
+    if computed:
+        inside = read_expression(computed.text).column_names()
+        if len(inside) != 1:
+            return []
+        name = quote_name(next(iter(inside)))
+    elif stream.connector in ROW_FILES:
+        raw = proposals.with_column(raw, column, "STRING")
+    else:
+        return []
+    test = f"({computed.text}) IS NULL AND" if computed else ""
+    text = f"SELECT CAST({name} AS STRING) AS v FROM {quote_name(stream.name)}"
+    rows = evidence.probes.rows(f"{text} WHERE {test} {name} IS NOT NULL LIMIT 20", True, stream=raw)
+    return [r[0] for r in rows or ()]
+
+
+def _readable(stream: Stream, texts: list[str]) -> tuple[Stream | None, str]:
+    """A stream that reads such times, and what does it; None when no pattern is known."""
+    mark = stream.watermark
+    assert mark
+    if mark.computed is None:
+        option = "timestampNTZFormat" if _is_ntz(stream) else "timestampFormat"
+        pattern = time_pattern(texts)
+        if pattern:
+            return proposals.with_options(stream, {option: pattern}), f"{option} {quote(pattern)}"
+        if is_iso(texts) and stream.option(option):
+            return proposals.with_options(stream, {option: None}), f"no {option}"
+        stream = proposals.with_column(stream, mark.column.value, "STRING")
+    written = time_expression(_inside(mark), texts)
+    return (proposals.computed(stream, mark.column.value, written), written) if written else (None, "")
+
+
+def _inside(mark: Watermark) -> str:
+    if mark.computed is None:
+        return mark.column.value
+    return next(iter(read_expression(mark.computed.text).column_names()))
+
+
+def _is_ntz(stream: Stream) -> bool:
+    assert stream.watermark
+    name = stream.watermark.column.value.casefold()
+    return any(c.name.casefold() == name and c.type.upper() == "TIMESTAMP_NTZ" for c in stream.columns)

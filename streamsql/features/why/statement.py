@@ -1,0 +1,40 @@
+"""WHY: why a query, a live table or a stream gives no rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamsql.errors import Source
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Name, Statement, name_of
+
+_KINDS = {"WhyQuery": "query", "WhyLiveTable": "live_table", "WhyStream": "stream", "WhyNamed": ""}
+_NAMES = {
+    "WhyQuery": "QueryName",
+    "WhyLiveTable": "LiveTableName",
+    "WhyStream": "StreamName",
+    "WhyNamed": "RelationName",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Why(Statement):
+    """kind: query, live_table or stream; "" for a name of any of them, and without a name for the query that
+    the bar of the prompt names, or else that was started last.
+    """
+
+    topic: ClassVar[str] = "why"
+    not_on_connect: ClassVar[str] = "event time"
+    needs_spark: ClassVar[bool] = True
+
+    kind: str = ""
+    name: Name | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Why:
+        for rule, kind in _KINDS.items():
+            part = node.get(rule)
+            if part:
+                return cls(kind=kind, name=name_of(part.get(_NAMES[rule])))
+        return cls()

@@ -1,0 +1,285 @@
+"""Situations of event time: windows that are not closed, a watermark that stands, rows that are late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.definitions import Stream
+from streamsql.features.why import proposals
+from streamsql.features.why.open_groups import OpenGroups, open_groups
+from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.language.tokens import quote_name
+from streamsql.query_facts import Amount
+from streamsql.results import counted as count
+from streamsql.runtime.engine.moments import interval, length, mark, millis, shown
+from streamsql.runtime.evidence.event_times import event_times
+from streamsql.runtime.evidence.evidence import EventTime, Evidence
+from streamsql.runtime.evidence.lateness import keeping, measured_in
+from streamsql.runtime.evidence.waiting import waits_for_watermark
+from streamsql.runtime.queries.run import GOING_ON
+
+
+def window_not_closed(evidence: Evidence) -> Verdict | None:
+    """(f) Append mode holds groups back until the watermark has passed their end; (j) sessions likewise."""
+    return closing_window(evidence) if evidence.silent else None
+
+
+def held_before(evidence: Evidence) -> Verdict | None:
+    """The same of a query that has read nothing since its start: its groups are those of the runs before."""
+    running = evidence.running
+    return closing_window(evidence) if running and evidence.goes_on and not evidence.took_input else None
+
+
+def closing_window(evidence: Evidence) -> Verdict | None:
+    """What closes the next group that append mode holds back; None if there is none."""
+    groups = open_groups(evidence)
+    if groups is None:
+        return None
+    what = count(groups.rows, "session" if groups.session else "group")
+    facts = clock(evidence)
+    if groups.first is None or not evidence.event_times:
+        return Verdict(
+            situation="WINDOW_NOT_CLOSED",
+            sentence=f"{what} of {evidence.title} {_are(groups.rows)} open: append mode emits a group once "
+            "the watermark has passed its end",
+            facts=(*facts, ("open groups", groups.rows)),
+            proposal=proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence),
+        )
+    holder = _holder(evidence)
+    needed = groups.first + int(holder.delay * 1_000)
+    facts += _of_windows(evidence, groups, needed, holder)
+    word = "session" if groups.session else "window"
+    return Verdict(
+        situation="SESSION_OPEN" if groups.session else "WINDOW_NOT_CLOSED",
+        sentence=f"{what} {_are(groups.rows)} still open: the next {word}, which ends at "
+        f"{shown(groups.first, evidence.zone)}, closes when {holder.relation} receives an event of "
+        f"{shown(needed, evidence.zone)} or later",
+        facts=facts,
+        proposal=_closing(evidence, groups, holder),
+    )
+
+
+def _of_windows(evidence: Evidence, groups: OpenGroups, needed: int, holder: EventTime) -> tuple[Fact, ...]:
+    zone = evidence.zone
+    word = "session" if groups.session else "window"
+    facts: list[Fact] = [("open groups", groups.rows)]
+    assert groups.first is not None
+    facts.append((f"next {word} to close", f"ends at {shown(groups.first, zone)}"))
+    facts.append(("needed event time", f"{shown(needed, zone)} ({word} end + delay {length(holder.delay)})"))
+    newest = holder.newest if holder.newest is not None else evidence.newest
+    if newest is not None:
+        facts.append(("missing event time", length(max(0, needed - newest) / 1_000)))
+    return tuple(facts)
+
+
+def watermark_stands(evidence: Evidence) -> Verdict | None:
+    """(g) The smallest of several watermarks counts, and one input does not move it on."""
+    if len(evidence.event_times) < 2 or not evidence.silent or not evidence.state_rows:
+        return None
+    if not waits_for_watermark(evidence.plan):
+        return None
+    times = evidence.measured_times
+    ahead = [t.watermark for t in times if t.watermark is not None]
+    if len(ahead) < 1 or _policy(evidence) != "min":
+        return None
+    slowest = min(times, key=lambda t: -1 if t.watermark is None else t.watermark)
+    others = [t for t in times if t is not slowest]
+    nearest = min(others, key=lambda t: -1 if t.watermark is None else t.watermark)
+    if nearest.watermark is None or (slowest.watermark or 0) >= nearest.watermark:
+        return None
+    groups = open_groups(evidence)
+    if groups and groups.first is not None and nearest.watermark < groups.first:
+        return None  # no window would close even if it moved
+    return _held(evidence, slowest, nearest, groups)
+
+
+def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: OpenGroups | None) -> Verdict:
+    zone = evidence.zone
+    assert nearest.watermark is not None
+    if slowest.newest is None:
+        sentence = f"there is no watermark yet: {slowest.relation} has no event time, and the smallest"
+        sentence += " watermark of all inputs counts"
+    else:
+        sentence = (
+            f"the watermark stands at {shown(slowest.watermark or 0, zone)}: {slowest.relation} has no "
+        )
+        sentence += (
+            f"event newer than {shown(slowest.newest, zone)}, and the smallest watermark of all inputs counts"
+        )
+    facts: list[Fact] = [*clock(evidence)]
+    for time in (slowest, nearest):
+        newest = "none" if time.newest is None else shown(time.newest, zone)
+        facts.append((f"newest event time of {time.relation}", f"{newest}, delay {length(time.delay)}"))
+    if slowest.watermark is not None:
+        behind = (nearest.watermark - slowest.watermark) / 1_000
+        facts.append((f"{slowest.relation} is behind", length(behind)))
+    since = _stands_since(evidence)
+    if since:
+        facts.append(("watermark unchanged since", since))
+    return Verdict(
+        situation="WATERMARK_HELD",
+        sentence=sentence,
+        facts=tuple(facts),
+        proposal=_catching_up(evidence, slowest, nearest, groups),
+    )
+
+
+def _stands_since(evidence: Evidence) -> str:
+    """The micro-batch, with its time, in which the watermark was last changed."""
+    marks = [(r.get("eventTime", {}).get("watermark"), r) for r in evidence.reports]
+    newest = next((r for n, (w, r) in enumerate(marks) if all(w == o for o, _ in marks[n:])), None)
+    return f"micro-batch {newest['batchId']}, {newest.get('timestamp', '')}" if newest else ""
+
+
+def _catching_up(
+    evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: OpenGroups | None
+) -> str:
+    """What lets the watermark move on."""
+    if slowest.stream and slowest.stream.connector == "values":
+        return _closing(evidence, groups, slowest, nearest.watermark or 0)
+    setting = "SET spark.sql.streaming.multipleWatermarkPolicy = max"
+    return proposals.join(setting, proposals.restart(evidence, "FROM BEGINNING"))
+
+
+def _closing(evidence: Evidence, groups: OpenGroups | None, time: EventTime, least: int = 0) -> str:
+    """What closes the first window: a later event time of a values stream; of an input that has ended, all
+    that is held back; else the query in output mode update.
+    """
+    stream = time.stream
+    if stream is None or stream.connector != "values":
+        ended = not evidence.plan.transient and evidence.status == "finished"
+        if ended:
+            return proposals.flushed(evidence)
+        return proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence)
+    end = max(groups.first or 0, 0) if groups else 0
+    end = max(end, 0 if end else least)
+    moment = end + int(time.delay * 1_000)
+    return proposals.advanced(evidence, stream, shown(moment, evidence.zone))
+
+
+def _holder(evidence: Evidence) -> EventTime:
+    """The input whose watermark is the smallest."""
+    times = evidence.measured_times
+    return min(times, key=lambda t: -1 if t.watermark is None else t.watermark)
+
+
+def _policy(evidence: Evidence) -> str:
+    key = "spark.sql.streaming.multipleWatermarkPolicy"
+    return str(evidence.parts.spark.conf.get(key, "min")).casefold()
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def clock(evidence: Evidence) -> tuple[Fact, ...]:
+    """Rows, newest event time and watermark, as far as they are known."""
+    facts: list[Fact] = [("rows in", evidence.rows_in)]
+    newest = evidence.newest
+    if newest is not None:
+        facts.append(("newest event time", shown(newest, evidence.zone)))
+    times = event_times(evidence.reports)
+    if times and times.nulls:
+        facts.append(("event time NULL", times.nulls_text))
+    if times and times.latest:
+        facts.append(("rows came late by at most", length(times.latest / 1_000)))
+    mark = evidence.watermark
+    facts.append(("watermark", shown(mark, evidence.zone) if mark else "none yet"))
+    return tuple(facts)
+
+
+def moving_on(evidence: Evidence) -> str:
+    """What lets waiting rows out: FLUSH, where all inputs are values streams or the query has ended."""
+    values = [t.stream for t in evidence.event_times if t.stream and t.stream.connector == "values"]
+    ended = evidence.status not in GOING_ON
+    return proposals.flushed(evidence) if ended or len(values) == len(evidence.event_times) else ""
+
+
+def rows_late(evidence: Evidence) -> Verdict | None:
+    """(h) Rows came behind the watermark and were dropped, and nothing else comes out."""
+    if not evidence.account.late or not (evidence.silent or _all_late(evidence)):
+        return None
+    facts, change, missed = late_facts(evidence)
+    return Verdict(
+        situation="ROWS_LATE",
+        sentence=f"{came_late(evidence)}{missed}, and {were(evidence.account.late)} dropped",
+        facts=facts,
+        proposal=proposals.replaced(evidence, change) if change is not None else "",
+    )
+
+
+def came_late(evidence: Evidence) -> str:
+    """How many rows came late, as the beginning of a sentence."""
+    return f"{evidence.account.late.of('row')} came behind the watermark"
+
+
+def were(amount: Amount) -> str:
+    """The verb for an amount of rows, in the past."""
+    return "was" if amount.number == 1 else "were"
+
+
+def late_facts(evidence: Evidence) -> tuple[tuple[Fact, ...], Stream | None, str]:
+    """(the facts about late rows, the stream with a delay that keeps them, by how much they missed the
+    watermark). None for a stream whose delay cannot be told.
+    """
+    worst = _worst_miss(evidence)
+    facts = [*clock(evidence), ("late rows", evidence.account.late)]
+    if worst:
+        facts.append(("behind the watermark by at most", length(worst)))
+    stream = next((t.stream for t in evidence.event_times if t.stream and t.stream.connector), None)
+    needed: float | None = None
+    if stream and stream.watermark:
+        time = next(t for t in evidence.event_times if t.stream is stream)
+        needed, measured = _needed_delay(evidence, stream, time.delay, worst)
+        facts += [("delay now", length(time.delay)), *measured]
+    if evidence.plan.late is not None:
+        facts.append(("kept in", evidence.plan.late.sink.name))
+    elif not evidence.plan.transient and not evidence.query.together:
+        facts.append(("the late rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
+    change = None
+    if stream and needed:
+        change = proposals.with_delay(stream, interval(needed).removeprefix("INTERVAL ").lower())
+    return tuple(facts), change, f", by up to {length(worst)}" if worst else ""
+
+
+def _needed_delay(
+    evidence: Evidence, stream: Stream, delay: float, worst: float
+) -> tuple[float | None, tuple[Fact, ...]]:
+    """The delay, in seconds, that would have kept all rows, and the facts about it: measured, where the rows
+    can be read again, else by the oldest event time of the micro-batches that dropped some.
+    """
+    measured = measured_in(evidence, stream)
+    if measured is None or not measured.late:
+        times, kept = event_times(evidence.reports), list[Fact]()
+        for most in (0.99, 0.999) if times and times.compared else ():
+            enough = max(delay, keeping(times.within(most)) if times else 0)
+            kept.append((f"delay that keeps at least {most * 100:g} % of the rows", length(enough)))
+        if not worst:
+            return None, tuple(kept)
+        return delay + worst, (*kept, ("delay that keeps all of them", length(delay + worst)))
+    _, most, nearly, latest = measured.late
+    share = f"{measured.beyond / measured.compared:.2%}"
+    facts: list[Fact] = [("rows late by the delay or more", f"{measured.beyond:,} ({share})")]
+    names = ("99 % of the rows", "99.9 % of the rows", "all of them")
+    for name, late in zip(names, (most, nearly, latest), strict=True):
+        facts.append((f"delay that keeps {name}", length(max(delay, keeping(late)))))
+    return max(delay, keeping(latest)), tuple(facts)
+
+
+def _all_late(evidence: Evidence) -> bool:
+    """Whether the newest rows were dropped, though earlier ones came out."""
+    last: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
+    dropped = sum(o.get("numRowsDroppedByWatermark", 0) for o in last.get("stateOperators", []))
+    return bool(dropped) and sum(o.get("numRowsUpdated", 0) for o in last.get("stateOperators", [])) == 0
+
+
+def _worst_miss(evidence: Evidence) -> float:
+    """By how many seconds the oldest dropped row missed the watermark; 0 when that is not known."""
+    worst = 0
+    for before, report in zip([None, *evidence.reports], evidence.reports, strict=False):
+        dropped = sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
+        oldest = millis(report.get("eventTime", {}).get("min"))
+        limit = mark(report) or (mark(before) if before else None)
+        if dropped and oldest is not None and limit:
+            worst = max(worst, limit - oldest)
+    return worst / 1_000

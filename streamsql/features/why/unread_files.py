@@ -1,0 +1,130 @@
+"""(a) Files that a query will never read: too old for maxFileAge, changed after they were read, or not in the
+log of the file sink that has written their folder.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from datetime import datetime
+
+from streamsql.definitions import Stream
+from streamsql.features.why import proposals
+from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.results import counted as count
+from streamsql.runtime.engine.moments import length
+from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.evidence.source_files import Listing, changed_since, listed_by_sink
+
+_DAY = 86_400
+
+
+def too_old(evidence: Evidence) -> Verdict | None:
+    """Files were not read, because they are older than the newest one by more than maxFileAge."""
+    for stream, files in _folders(evidence):
+        old = {p: t for p, t in files.old.items() if p not in evidence.read}
+        if old:
+            return _too_old(evidence, stream, files, old)
+    return None
+
+
+def _too_old(evidence: Evidence, stream: Stream, files: Listing, old: dict[str, float]) -> Verdict:
+    age = stream.option("maxFileAge", "7d")
+    newest = max(files.matching, key=lambda place: files.matching[place])
+    behind = files.matching[newest] - min(old.values())
+    dated = datetime.fromtimestamp(files.matching[newest]).isoformat(" ", "seconds")
+    why = f"older than the newest file by more than maxFileAge, {age}"
+    facts: list[Fact] = [
+        ("rows in", evidence.account.read),
+        ("rows out", evidence.account.out),
+        ("newest file", f"{os.path.basename(newest)}, dated {dated}"),
+        ("files not read: older than maxFileAge allows", f"{len(old)}, such as {_name(old)}"),
+        ("older than the newest file by", length(behind)),
+    ]
+    if files.matching[newest] > time.time() + _DAY:
+        name = os.path.basename(newest)
+        why = f"its newest file, {name}, is dated {dated}, and maxFileAge, {age}, counts from it"
+        facts.append(("to resolve it", "the right date for that file, or a longer maxFileAge"))
+    wider = proposals.with_options(stream, {"maxFileAge": f"{int(behind // _DAY) + 1}d"})
+    return Verdict(
+        situation="FILES_TOO_OLD",
+        sentence=f"{count(len(old), 'file')} of {stream.name} {_are(old)} never read: {why}",
+        facts=tuple(facts),
+        proposal=proposals.replaced(evidence, wider),
+    )
+
+
+def changed_files(evidence: Evidence) -> Verdict | None:
+    """Files were changed after they had been read: Spark reads a file once."""
+    for stream, files in _folders(evidence):
+        changed = changed_since(files.matching, evidence.read)
+        if changed:
+            return _changed(evidence, stream, changed)
+    return None
+
+
+def _changed(evidence: Evidence, stream: Stream, changed: list[str]) -> Verdict:
+    them = "it" if len(changed) == 1 else "them"
+    rest = ", such as" if len(changed) > 1 else ":"
+    return Verdict(
+        situation="FILES_CHANGED",
+        sentence=f"{count(len(changed), 'file')} of {stream.name} changed after {evidence.title} had read "
+        f"{them}{rest} {_name(changed)}; a file is read once: rows that were added are not read",
+        facts=(
+            ("rows in", evidence.account.read),
+            ("files changed since they were read", f"{len(changed)}, such as {_name(changed)}"),
+            ("to resolve it", "new rows in new files; FROM BEGINNING reads all files as they are now"),
+        ),
+        proposal=proposals.restart(evidence, "FROM BEGINNING"),
+    )
+
+
+def hidden_by_log(evidence: Evidence) -> Verdict | None:
+    """A folder has the log of the file sink that has written it: Spark reads only the files that the log
+    lists, under the paths that they had then.
+    """
+    for stream, files in _folders(evidence):
+        log = listed_by_sink(files.folder)
+        if log is None:
+            continue
+        there = set(files.matching) | set(files.old)
+        gone = sorted(log.files - {p for p in log.files if os.path.exists(p)})
+        hidden = sorted(p for p in there - log.files if gone or os.stat(p).st_mtime <= log.changed)
+        if not hidden:
+            continue
+        moved = (
+            f"; {count(len(gone), 'file')} of the log {_are(gone)} not there: the folder was moved"
+            if gone
+            else ""
+        )
+        ending = os.path.splitext(hidden[0])[1]
+        change = proposals.with_options(stream, {"path": os.path.join(files.folder, f"*{ending}")})
+        return Verdict(
+            situation="FILES_HIDDEN",
+            sentence=f"{count(len(hidden), 'file')} of {stream.name} {_are(hidden)} not read: a file sink "
+            f"has written {files.folder}, and Spark reads only what its log, _spark_metadata, lists{moved}",
+            facts=(
+                ("rows in", evidence.account.read),
+                ("files not in the log", f"{len(hidden)}, such as {_name(hidden)}"),
+                ("files of the log that are not there", len(gone) or ""),
+            ),
+            proposal=proposals.replaced(evidence, change),
+        )
+    return None
+
+
+def _folders(evidence: Evidence) -> Iterable[tuple[Stream, Listing]]:
+    """The streams of files that a query reads, with their folders."""
+    for stream in evidence.streams:
+        files = evidence.files(stream) if stream.connector != "values" else None
+        if files is not None:
+            yield stream, files
+
+
+def _are(files: Iterable[str]) -> str:
+    return "is" if len(list(files)) == 1 else "are"
+
+
+def _name(files: Iterable[str]) -> str:
+    return os.path.basename(min(files))

@@ -1,0 +1,152 @@
+"""How late the rows of a stream arrive: measured over micro-batches that are read again.
+
+The lateness of a row is the newest event time of the micro-batches before its own, minus its event time; 0
+for a row that is newer. A row is behind the watermark if its lateness is the delay or more.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql.calls import run
+from streamsql.definitions import Stream
+from streamsql.errors import Cancelled, Span
+from streamsql.language.durations import seconds
+from streamsql.language.tokens import quote_name
+from streamsql.plan.context import reads_of
+from streamsql.plan.lowering.late_rows import check_sources, stream_batches
+from streamsql.runtime.evidence.evidence import Evidence
+
+SHARES = (0.5, 0.99, 0.999)
+BUCKETS = (("on time", 0), ("up to 1 s", 1), ("up to 10 s", 10), ("up to 1 min", 60), ("up to 10 min", 600),
+           ("up to 1 h", 3_600), ("up to 1 day", 86_400))  # fmt: skip
+"""The classes of the distribution, with their upper limits in seconds; what is later is another class."""
+
+
+def _collected(frame: Any) -> list[Any] | None:
+    return list(frame.collect())
+
+
+@dataclass(frozen=True)
+class Measured:
+    """rows and batches: those that were read; nulls: rows whose event time is NULL; oldest, newest: event
+    times in milliseconds; compared: rows that come after another micro-batch; beyond: how many of them have
+    the delay or more; late: the lateness, in milliseconds, of the shares SHARES and of the latest row;
+    classes: rows in each of BUCKETS and beyond the last.
+    """
+
+    rows: int
+    batches: int
+    nulls: int
+    oldest: int | None
+    newest: int | None
+    compared: int
+    beyond: int
+    late: tuple[int, ...]
+    classes: tuple[int, ...]
+
+
+def keeping(late: int) -> float:
+    """The delay, in seconds, that keeps a row of that lateness (in milliseconds): a longer one, from ten
+    minutes on in whole minutes.
+    """
+    needed = -(-(late + 1) // 1_000)
+    return needed if needed <= 600 else -(-needed // 60) * 60
+
+
+def measured_in(evidence: Evidence, stream: Stream) -> Measured | None:
+    """The lateness of a stream in the micro-batches of a query; None where that cannot be had within the
+    time of a probe. Raises Cancelled.
+    """
+    if evidence.plan.transient or evidence.query.together or stream.watermark is None:
+        return None
+    parts, sources = evidence.parts, evidence.parts.context().sources(counts=False)
+    try:
+        check_sources([stream], Span(0, 0))
+        program = stream_batches(stream, evidence.query, sources)
+        reader = run(program, parts.env(program, reads_of(sources))) if program else None
+        column, delay = stream.watermark.column.value, seconds(stream.watermark.delay)
+        return measure(reader, column, delay, evidence.probes.collect) if reader else None
+    except Cancelled:
+        raise
+    except Exception:  # what is wrong with it, the query itself tells
+        return None
+
+
+def measure(
+    reader: Any, column: str, delay: float, collect: Callable[[Any], list[Any] | None] = _collected
+) -> Measured | None:
+    """Measure a stream. reader: see Measurable; column: its event time; delay: in seconds. None if no
+    micro-batch can be read, or collect gives None. Raises exceptions of Spark.
+    """
+    time = f"unix_millis(CAST({quote_name(column)} AS TIMESTAMP))"
+    parts = [part.selectExpr(f"{time} AS t", f"{number} AS b") for number, part in reader.batches(0)]
+    if not parts:
+        return None
+    rows = functools.reduce(lambda a, b: a.unionByName(b), parts)
+    totals = "count(1) AS n", "count(t) AS times", "min(t) AS oldest", "max(t) AS newest"
+    batches = collect(rows.groupBy("b").agg(*map(_expr, totals)))
+    if batches is None:
+        return None
+    batches.sort()
+    before, newest = dict[int, int](), None
+    for batch in batches:
+        if newest is not None:
+            before[batch["b"]] = newest
+        times = [t for t in (newest, batch["newest"]) if t is not None]
+        newest = max(times, default=None)
+    times = [t for b in batches for t in (b["oldest"], b["newest"]) if t is not None]
+    distribution = _lateness(rows, before, delay, collect)
+    if distribution is None:
+        return None
+    compared, beyond, late, classes = distribution
+    return Measured(
+        rows=sum(b["n"] for b in batches),
+        batches=len(batches),
+        nulls=sum(b["n"] - b["times"] for b in batches),
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
+        compared=compared,
+        beyond=beyond,
+        late=late,
+        classes=classes,
+    )
+
+
+def _lateness(
+    rows: Any, before: dict[int, int], delay: float, collect: Callable[[Any], list[Any] | None]
+) -> tuple[int, int, tuple[int, ...], tuple[int, ...]] | None:
+    """The number of rows that can be compared, of those beyond the delay, and the distribution. before: the
+    newest event time before each micro-batch.
+    """
+    limits = [int(limit * 1_000) for _, limit in BUCKETS]
+    if not before:
+        return 0, 0, (), ()
+    cases = " ".join(f"WHEN {batch} THEN {newest}" for batch, newest in before.items())
+    late = rows.where("t IS NOT NULL").selectExpr(f"greatest(0, CASE b {cases} END - t) AS late", "b")
+    late = late.where(f"b IN ({', '.join(map(str, before))})")
+    shares = ", ".join(map(str, (*SHARES, 1.0)))
+    counts = [f"count_if(late <= {limit}) AS c{n}" for n, limit in enumerate(limits)]
+    answer = collect(
+        late.agg(
+            _expr("count(1) AS n"),
+            _expr(f"count_if(late >= {int(delay * 1_000)}) AS beyond"),
+            _expr(f"percentile_approx(late, array({shares}), 100000) AS shares"),
+            *map(_expr, counts),
+        )
+    )
+    if not answer:
+        return None
+    [row] = answer
+    up_to = [row[f"c{n}"] for n in range(len(limits))]
+    classes = [b - a for a, b in zip([0, *up_to], [*up_to, row["n"]], strict=True)]
+    return row["n"], row["beyond"], tuple(row["shares"] or ()), tuple(classes)
+
+
+def _expr(text: str) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.expr(text)

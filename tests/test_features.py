@@ -1,0 +1,200 @@
+"""A feature is a folder: the console finds it, finds those of other distributions, and works without it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from streamsql import feature_registry
+from streamsql.feature_registry import Feature, features, own_features
+from streamsql.language.statements.base import Statement
+
+ROOMS = ("streamsql/features/", "streamsql/feature_registry.py", "grammars/")
+
+NAMES = [feature.package.rpartition(".")[2] for feature in own_features()]
+TAKEN_AWAY = ["cluster", "export", "metrics", "verify", "why"]
+DOCUMENTING = (
+    "test_every_path_is_there",
+    "test_every_name_is_defined_in_the_module_that_is_said",
+    "test_what_a_topic_refers_to_exists",
+    "test_every_topic_that_is_named_is_there",
+    "test_every_code_of_a_note_is_listed_and_every_listed_one_is_used",
+    "test_every_code_is_listed_and_every_listed_code_is_used",
+)
+"""The tests of pages and lists that name what each feature has: without one of them they are to fail."""
+
+SCRIPT = """
+CREATE STREAM s (word STRING, n INT) USING values;
+INSERT INTO s VALUES ('a', 1), ('b', 2), ('a', 3);
+CREATE LIVE TABLE counts AS SELECT word, sum(n) AS n FROM s GROUP BY word;
+AWAIT QUERY counts IDLE;
+SELECT * FROM counts ORDER BY word;
+SELECT n FROM s WHERE n > 9;
+SHOW QUERIES;
+SHOW LIVE TABLES;
+DESCRIBE QUERY counts;
+HELP;
+"""
+COMPLETES = """
+from streamsql.catalog import Catalog
+from streamsql.definitions import Stream
+from streamsql.shell.completion.complete import complete
+catalog = Catalog().having(Stream("orders", "rate"))
+for text in ("SHOW ", "SELECT * FROM or"):
+    print([candidate.text for candidate in complete(text, len(text), catalog, lambda name: [])][:3])
+"""
+
+
+@pytest.mark.parametrize("feature", own_features(), ids=NAMES)
+def test_what_a_feature_names_is_there(feature: Feature) -> None:
+    for module in filter(None, (feature.statements, feature.planners, feature.handlers)):
+        assert feature.module(module)
+    for reference in (*feature.commands.values(), *feature.checks.values(), *feature.extends.values()):
+        assert callable(feature.named(reference))
+
+
+PLUG_IN = {
+    "__init__.py": """
+from streamsql.feature_registry import Feature
+
+FEATURE = Feature(__name__, statements="statement", planners="plan", handlers="run")
+""",
+    "statement.py": """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamsql.language.statements.base import Statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greet(Statement):
+    topic: ClassVar[str] = "greetings"
+""",
+    "plan.py": """
+from dataclasses import dataclass
+
+from greetings.statement import Greet
+from streamsql.plan.basic_plans import Plan
+
+
+@dataclass(frozen=True)
+class Greeting(Plan):
+    word: str
+
+
+PLANNERS = {Greet: lambda statement, context: Greeting("hello")}
+""",
+    "run.py": """
+from greetings.plan import Greeting
+from streamsql.results import Done
+
+PLANS = {Greeting: lambda parts, plan, statement: Done(message=plan.word)}
+""",
+    "greetings.gram": "# GREET greets.\n#> GREET;\nGreet <- 'GREET' ~\n",
+    "greetings.md": "# greetings: words at the beginning\nGREET; says hello.\n",
+}
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_feature_of_another_distribution_is_found(tmp_path: Path) -> None:
+    package, metadata = tmp_path / "greetings", tmp_path / "greetings-1.dist-info"
+    for folder, files in (
+        (package, PLUG_IN),
+        (
+            metadata,
+            {
+                "entry_points.txt": "[streamsql.features]\ngreetings = greetings\n",
+                "METADATA": "Name: greetings\n",
+            },
+        ),
+    ):
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text)
+    code, out, err = console(ROOT, tmp_path, "-e", "GREET; HELP GREET; HELP greetings;", more=str(tmp_path))
+    assert (code, err) == (0, "hello\n")
+    assert "GREET greets." in out
+    assert "greetings: words at the beginning" in out
+
+
+def test_a_feature_that_cannot_be_imported_is_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("broken", "no_such_module_of_a_plug_in", feature_registry.FEATURES)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
+    features.cache_clear()
+    try:
+        assert features() == own_features()
+    finally:
+        features.cache_clear()
+
+
+def test_classes_of_the_kernel_are_of_no_feature() -> None:
+    assert feature_registry.planners(Statement) == {}
+    assert feature_registry.handlers(Statement, "DIRECT") == {}
+    assert feature_registry.command("SELECT") is None
+
+
+# ---- without a feature
+
+
+def console(folder: Path, home: Path, *arguments: str, more: str = "") -> tuple[int, str, str]:
+    """Run the console of a checkout in a process: exit code, standard output and standard error."""
+    places = {f"XDG_{kind}_HOME": str(home) for kind in ("STATE", "CONFIG", "DATA")}
+    path = os.pathsep.join(filter(None, (str(folder), more)))
+    command = [sys.executable, "-m", "streamsql", "--no-config", *arguments]
+    environment = {**os.environ, **places, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=home, env=environment, timeout=200)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def without(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of the checkout without the folder of a feature, its grammar, its topic and its tests."""
+    copy, name = tmp_path / "checkout", request.param
+    ignored = shutil.ignore_patterns("__pycache__", ".git", ".*_cache", ".venv", ".hypothesis")
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    for folder in (copy / "streamsql" / "features" / name, copy / "tests" / "features" / name):
+        shutil.rmtree(folder, ignore_errors=True)
+    for file in (
+        copy / "grammars" / "statements" / f"{name}.gram",
+        copy / "grammars" / "topics" / f"{name}.md",
+    ):
+        file.unlink(missing_ok=True)
+    return copy
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize("without", TAKEN_AWAY, indirect=True)
+def test_without_a_feature_the_console_works(without: Path, tmp_path: Path) -> None:
+    code, out, err = console(without, tmp_path, "--format", "csv", "-e", SCRIPT)
+    assert code == 0, err
+    assert "a,4\nb,2\n" in out
+    assert "SELECT" in out and "counts" in out
+    assert "Traceback" not in err
+    code, out, _ = console(without, tmp_path, "--check", "-e", SCRIPT)
+    assert code == 0, out
+    asked = [sys.executable, "-c", COMPLETES]
+    done = subprocess.run(
+        asked, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(without)}, timeout=60
+    )
+    assert done.stdout == "['QUERIES', 'TABLES', 'STREAMS']\n['orders']\n", done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("processes")
+@pytest.mark.parametrize("without", TAKEN_AWAY, indirect=True)
+def test_without_a_feature_the_fast_tests_pass(without: Path) -> None:
+    """All of them but the feature's own, and those that hold pages and lists to naming each feature."""
+    left_out = [word for name in DOCUMENTING for word in ("and not", name)][1:]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "fast", "-k", " ".join(left_out), "tests"]
+    environment = {**os.environ, "PYTHONPATH": str(without)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=without, env=environment, timeout=850)
+    assert done.returncode == 0, done.stdout[-3000:]
