@@ -77,13 +77,6 @@ class Summarize(Statement):
     query: Fragment | None = None
     name: Name | None = None
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> Summarize:
-        query, name = node.get("Query"), node.get("RelationName")
-        if query:
-            return cls(query=fragment_of(source, query))
-        return cls(name=name_of(name))
-
 
 def _form(node: Node | None, path: Name) -> FileForm:
     """The form of a file, whether or not its format is known."""

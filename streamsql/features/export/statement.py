@@ -20,9 +20,3 @@ class ExportQuery(Statement):
 
     name: Name | None
     path: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExportQuery:
-        return cls(
-            name=None if node.has("ALL") else name_of(node.get("QueryName")), path=name_of(node.get("Path"))
-        )

@@ -36,10 +36,6 @@ class CreateFunction(Statement):
     or_replace: bool = False
     if_not_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> CreateFunction:
-        return _create(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class DropFunction(Statement):
@@ -48,10 +44,6 @@ class DropFunction(Statement):
 
     name: Name
     if_exists: bool = False
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropFunction:
-        return _drop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,20 +54,12 @@ class ShowPythonFunctions(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowPythonFunctions:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeFunction(Statement):
     topic: ClassVar[str] = "python"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeFunction:
-        return cls(name=name_of(node.get("FunctionName")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +68,6 @@ class ShowCreateFunction(Statement):
     refers: ClassVar[str] = "function"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowCreateFunction:
-        return cls(name=name_of(node.get("FunctionName")))
 
 
 def _create(node: Node, source: Source) -> CreateFunction:

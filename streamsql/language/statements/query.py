@@ -21,10 +21,6 @@ class ShowQueries(Statement):
     extended: bool = False
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowQueries:
-        return cls(extended=node.has("EXTENDED"), pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeQuery(Statement):
@@ -32,10 +28,6 @@ class DescribeQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeQuery:
-        return cls(name=name_of(node.get("QueryName")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +37,6 @@ class ShowProgress(Statement):
 
     name: Name
     last: int = 10
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowProgress:
-        return _progress(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +51,6 @@ class StopQuery(Statement):
     name: Name | None
     drain: bool = False
     timeout: float | None = None
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> StopQuery:
-        return _stop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +67,6 @@ class StartQuery(Statement):
     begins: str = ""
     retain: int | None = None
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> StartQuery:
-        return cls(
-            name=_maybe_all(node), begins=begins_of(node.get("Begins")), retain=retain_of(node.get("Retain"))
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class DropQuery(Statement):
@@ -101,10 +79,6 @@ class DropQuery(Statement):
     name: Name | None
     if_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropQuery:
-        return _drop(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class FlushQuery(Statement):
@@ -116,10 +90,6 @@ class FlushQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> FlushQuery:
-        return cls(name=name_of(node.get("QueryName")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,10 +104,6 @@ class AwaitQuery(Statement):
     name: Name | None
     idle: bool = False
     timeout: float | None = None
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> AwaitQuery:
-        return _await(node, source)
 
 
 def _maybe_all(node: Node) -> Name | None:

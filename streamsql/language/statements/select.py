@@ -17,10 +17,6 @@ class Select(Statement):
 
     query: Fragment
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> Select:
-        return _select(node, source)
-
 
 def _select(node: Node, source: Source) -> Select:
     query = node.get("Query")

@@ -69,10 +69,6 @@ class SourceFile(Statement):
 
     path: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> SourceFile:
-        return cls(path=name_of(node.get("Path")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Help(Statement):
@@ -118,10 +114,6 @@ class ShowTables(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowTables:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowViews(Statement):
@@ -131,10 +123,6 @@ class ShowViews(Statement):
     needs_spark: ClassVar[bool] = True
 
     pattern: str = ""
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowViews:
-        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,10 +45,6 @@ class CreateSink(Statement):
     or_replace: bool = False
     if_not_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> CreateSink:
-        return _create(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class DropSink(Statement):
@@ -59,10 +55,6 @@ class DropSink(Statement):
     name: Name
     if_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropSink:
-        return _drop(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowSinks(Statement):
@@ -72,10 +64,6 @@ class ShowSinks(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowSinks:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeSink(Statement):
@@ -84,10 +72,6 @@ class DescribeSink(Statement):
 
     name: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeSink:
-        return cls(name=name_of(node.get("SinkName")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateSink(Statement):
@@ -95,10 +79,6 @@ class ShowCreateSink(Statement):
     refers: ClassVar[str] = "sink"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowCreateSink:
-        return cls(name=name_of(node.get("SinkName")))
 
 
 def names_of(node: Node | None, rule: str = "ColumnName") -> tuple[Name, ...]:

@@ -52,10 +52,6 @@ class CreateStream(Statement):
     or_replace: bool = False
     if_not_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> CreateStream:
-        return create_stream(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class DropStream(Statement):
@@ -66,10 +62,6 @@ class DropStream(Statement):
     name: Name
     if_exists: bool = False
     cascade: bool = False
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropStream:
-        return _drop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +78,6 @@ class AdvanceStream(Statement):
     name: Name
     to: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> AdvanceStream:
-        return cls(name=name_of(node.get("StreamName")), to=name_of(node.get("String")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowLateness(Statement):
@@ -101,10 +89,6 @@ class ShowLateness(Statement):
     name: Name
     chart: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowLateness:
-        return cls(name=name_of(node.get("StreamName")), chart=node.has("AsChart"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowStreams(Statement):
@@ -114,10 +98,6 @@ class ShowStreams(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowStreams:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeStream(Statement):
@@ -126,10 +106,6 @@ class DescribeStream(Statement):
 
     name: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeStream:
-        return cls(name=name_of(node.get("StreamName")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateStream(Statement):
@@ -137,10 +113,6 @@ class ShowCreateStream(Statement):
     refers: ClassVar[str] = "stream"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowCreateStream:
-        return cls(name=name_of(node.get("StreamName")))
 
 
 def create_stream(node: Node, source: Source) -> CreateStream:

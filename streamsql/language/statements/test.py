@@ -21,10 +21,6 @@ class Test(Statement):
     name: Name
     body: tuple[Statement, ...] = ()
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> Test:
-        return cls(name=name_of(node.get("String")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Given(Statement):
@@ -40,10 +36,6 @@ class Given(Statement):
     query: Fragment | None = None
     file: Name | None = None
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> Given:
-        return _given(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Advance(Statement):
@@ -57,20 +49,12 @@ class Advance(Statement):
     name: Name
     to: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> Advance:
-        return cls(name=name_of(node.get("StreamName")), to=name_of(node.get("String")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectNoChanges(Statement):
     topic: ClassVar[str] = "testing"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectNoChanges:
-        return cls(name=name_of(node.get("Target")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +75,11 @@ class ExpectChanges(ExpectedRows, Statement):
     topic: ClassVar[str] = "testing"
     needs_spark: ClassVar[bool] = True
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectChanges:
-        return cls(name=name_of(node.get("Target")), **_expected(node, source))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectLateRows(ExpectedRows, Statement):
     topic: ClassVar[str] = "testing"
     needs_spark: ClassVar[bool] = True
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectLateRows:
-        return cls(name=name_of(node.get("QueryName")), **_expected(node, source))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +91,6 @@ class ExpectRows(ExpectedRows, Statement):
 
     contains: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectRows:
-        named = name_of(node.get("Target"))
-        return cls(name=named, contains=node.has("CONTAINS"), **_expected(node, source))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectWatermark(Statement):
@@ -129,12 +100,6 @@ class ExpectWatermark(Statement):
 
     name: Name
     to: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectWatermark:
-        null = node.get("NULL")
-        to = Name("", null.span) if null else name_of(node.get("String"))
-        return cls(name=name_of(node.get("QueryName")), to=to)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,10 +111,6 @@ class ExpectError(Statement):
     error_code: Name
     body: Statement | None = None
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectError:
-        return cls(error_code=name_of(node.get("String")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectFailure(Statement):
@@ -157,10 +118,6 @@ class ExpectFailure(Statement):
 
     name: Name
     error_code: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectFailure:
-        return cls(name=name_of(node.get("QueryName")), error_code=name_of(node.get("String")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,11 +131,6 @@ class RestartQuery(Statement):
 
     name: Name | None
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> RestartQuery:
-        query = node.get("QueryName")
-        return cls(name=name_of(query) if query else None)
-
 
 @dataclass(frozen=True, kw_only=True)
 class KillQuery(Statement):
@@ -190,11 +142,6 @@ class KillQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name | None = None
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> KillQuery:
-        query = node.get("QueryName")
-        return cls(name=name_of(query) if query else None)
 
 
 def _given(node: Node, source: Source) -> Given:

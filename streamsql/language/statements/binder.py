@@ -1,0 +1,275 @@
+"""Binds the fields of a statement from the node of its rule, by the names of the fields.
+
+A field is read from the parts of the node that FIELDS names for it. What a statement has of its own is read by
+its `own_fields`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import Any
+
+from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.language.durations import duration_of, seconds
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import (
+    Column,
+    Fragment,
+    Name,
+    Option,
+    Restart,
+    Statement,
+    Trigger,
+    Watermark,
+    begins_of,
+    check_type,
+    clause,
+    columns_of,
+    count_of,
+    fragment_of,
+    name_of,
+    new_name_of,
+    one_line,
+    options_of,
+    restart_of,
+    trigger_of,
+    watermark_of,
+)
+
+Reader = Callable[[Node, Source], Any]
+"""Reads a field. None: the statement does not say it; the default of the field stands then, if it has one."""
+
+
+def bind(kind: type[Statement], node: Node, source: Source) -> Statement:
+    """The statement of a node. Raises SyntaxFault or RuleFault, with its span in the source."""
+    own = kind.own_fields(node, source)
+    if isinstance(own, Statement):
+        return own
+    bound = dict(own)
+    for name, reader, has_default in _readers(kind):
+        if name not in bound:
+            value = reader(node, source)
+            if value is not None or not has_default:
+                bound[name] = value
+    return kind(**bound)
+
+
+@cache
+def _readers(kind: type[Statement]) -> tuple[tuple[str, Reader, bool], ...]:
+    """(name, reader, whether it has a default) of the fields of a kind of statement."""
+    of_all = {field.name for field in fields(Statement)}
+    return tuple(
+        (field.name, FIELDS[field.name], (field.default, field.default_factory) != (MISSING, MISSING))
+        for field in fields(kind)
+        if field.name not in of_all and field.name in FIELDS
+    )
+
+
+_NAMES = (
+    "StreamName", "SinkName", "LiveTableName", "QueryName", "FunctionName", "RelationName", "Target", "String",
+)  # fmt: skip
+"""The parts that name what a statement is about, in this order; the text of a TEST is its name."""
+
+
+def _name(node: Node, source: Source) -> Name | None:
+    """The name of what a statement is about; None for ALL and where it names nothing."""
+    if node.has("NewName"):
+        return new_name_of(node.get("NewName"))
+    named = None if node.has("ALL") else next((p for rule in _NAMES if (p := node.get(rule))), None)
+    return name_of(named) if named else None
+
+
+def named(rule: str) -> Reader:
+    """A reader of the part with that name as a Name."""
+
+    def read(node: Node, source: Source) -> Name | None:
+        part = node.get(rule)
+        return name_of(part) if part else None
+
+    return read
+
+
+def _in_clause(rule: str, part: str) -> Reader:
+    """A reader of a part of a clause as a Name. Raises SyntaxFault for a clause that is written twice."""
+
+    def read(node: Node, source: Source) -> Name | None:
+        written = clause(node, rule)
+        return name_of(written.get(part)) if written else None
+
+    return read
+
+
+def _has(rule: str) -> Reader:
+    return lambda node, source: node.has(rule)
+
+
+def names_of(node: Node | None, rule: str = "ColumnName") -> tuple[Name, ...]:
+    """The names of all parts of a node with that name."""
+    return tuple(name_of(part) for part in node.all(rule)) if node else ()
+
+
+def _names_in(rule: str) -> Reader:
+    return lambda node, source: names_of(clause(node, rule))
+
+
+def _columns(node: Node, source: Source) -> tuple[Column, ...] | tuple[Name, ...]:
+    """The columns that a statement declares, or a list of the names of columns."""
+    return columns_of(source, node.get("ColumnDefs")) or names_of(clause(node, "ColumnNames"))
+
+
+def _or_replace(node: Node, source: Source) -> bool:
+    """Raises SyntaxFault for OR REPLACE and IF NOT EXISTS at once."""
+    unless_there = node.get("IfNotExists")
+    if node.has("OrReplace") and unless_there:
+        raise SyntaxFault(
+            "OR REPLACE and IF NOT EXISTS exclude each other",
+            hint="leave one of them out",
+            span=unless_there.span,
+            code="CLAUSE_CONFLICT",
+        )
+    return node.has("OrReplace")
+
+
+def _query(node: Node, source: Source) -> Fragment | None:
+    part = node.get("Query")
+    return fragment_of(source, part) if part else None
+
+
+def _options(node: Node, source: Source) -> tuple[Option, ...]:
+    return options_of(clause(node, "Options"))
+
+
+def _watermark(node: Node, source: Source) -> Watermark | None:
+    return watermark_of(source, clause(node, "Watermark"))
+
+
+def _comment(node: Node, source: Source) -> str:
+    written = clause(node, "Comment")
+    return written.text("String") if written else ""
+
+
+def _malformed(node: Node, source: Source) -> str:
+    """The action of ON MALFORMED: fail, skip or into; "" without the clause."""
+    written = clause(node, "OnMalformed")
+    if written is None:
+        return ""
+    return "into" if written.has("IntoSink") else written.parts[-1].name.lower()
+
+
+def _into_sink(rule: str) -> Reader:
+    """A reader of the sink that a clause names behind INTO."""
+
+    def read(node: Node, source: Source) -> Name | None:
+        written = clause(node, rule)
+        into = written.get("IntoSink") if written else None
+        return name_of(into.get("SinkName")) if into else None
+
+    return read
+
+
+def _retain(node: Node, source: Source) -> int | None:
+    """The rows of RETAIN. Raises SyntaxFault if it is not a positive integer."""
+    written = clause(node, "Retain")
+    number = written.get("Number") if written else None
+    return count_of(number, "RETAIN takes a whole number of rows") if number else None
+
+
+def _retain_span(node: Node, source: Source) -> Span | None:
+    written = clause(node, "Retain")
+    return written.span if written else None
+
+
+def _last(node: Node, source: Source) -> int | None:
+    number = node.get("Number")
+    return count_of(number, "LAST takes a whole number of micro-batches") if number else None
+
+
+def _timeout(node: Node, source: Source) -> float | None:
+    """In seconds."""
+    duration = node.get("Duration")
+    return seconds(duration_of(duration)) if duration else None
+
+
+def _output_mode(node: Node, source: Source) -> Name | None:
+    written = clause(node, "OutputMode")
+    return Name(written.parts[-1].name.lower(), written.span) if written else None
+
+
+def _trigger(node: Node, source: Source) -> Trigger | None:
+    return trigger_of(clause(node, "Trigger"))
+
+
+def _restart(node: Node, source: Source) -> Restart | None:
+    return restart_of(clause(node, "Restart"))
+
+
+def _begins(node: Node, source: Source) -> str:
+    return begins_of(clause(node, "Begins"))
+
+
+def _query_name(node: Node, source: Source) -> Name | None:
+    written = clause(node, "AsQuery")
+    return new_name_of(written.get("NewName")) if written else None
+
+
+def _event_time(node: Node, source: Source) -> Name:
+    """A timestamp as text; "" for NULL."""
+    null = node.get("NULL")
+    return Name("", null.span) if null else name_of(node.get("String"))
+
+
+def _returned_type(node: Node, source: Source) -> str:
+    """The type of a scalar function; "" for one that returns a table."""
+    kind = node.get("Type")
+    if kind is None:
+        return ""
+    check_type(kind)
+    return one_line(source, kind)
+
+
+FIELDS: dict[str, Reader] = {
+    "name": _name,
+    "targets": lambda node, source: names_of(node, "Target"),
+    "connector": named("Connector"),
+    "format": _in_clause("Format", "FormatName"),
+    "columns": _columns,
+    "key": _names_in("Key"),
+    "partitioned_by": _names_in("PartitionedBy"),
+    "options": _options,
+    "watermark": _watermark,
+    "comment": _comment,
+    "malformed": _malformed,
+    "malformed_sink": _into_sink("OnMalformed"),
+    "query": _query,
+    "query_name": _query_name,
+    "output_mode": _output_mode,
+    "trigger": _trigger,
+    "checkpoint": _in_clause("Checkpoint", "Path"),
+    "restart": _restart,
+    "begins": _begins,
+    "late": _into_sink("OnLate"),
+    "retain": _retain,
+    "retain_span": _retain_span,
+    "or_replace": _or_replace,
+    "if_not_exists": _has("IfNotExists"),
+    "if_exists": _has("IfExists"),
+    "cascade": _has("CASCADE"),
+    "extended": _has("EXTENDED"),
+    "chart": _has("CHART"),
+    "drain": _has("DRAIN"),
+    "idle": _has("IDLE"),
+    "ordered": _has("ORDERED"),
+    "contains": _has("CONTAINS"),
+    "pattern": lambda node, source: node.text("String"),
+    "path": named("Path"),
+    "file": named("Path"),
+    "target": named("String"),
+    "returns": _returned_type,
+    "error_code": named("String"),
+    "to": _event_time,
+    "last": _last,
+    "timeout": _timeout,
+}
+"""By the name of a field, how it is read."""
