@@ -7,19 +7,26 @@ from typing import Any, ClassVar
 
 from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Fragment, Name, Statement, clause, fragment_of, name_of
+from streamsql.language.statements.base import (
+    Fragment,
+    Name,
+    Statement,
+    StatementWithBlock,
+    StatementWithBody,
+    clause,
+    fragment_of,
+    name_of,
+)
 from streamsql.language.statements.sink import names_of
+from streamsql.language.statements.stream import AdvanceStream
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test(Statement):
-    """The parser sets body: the statements between BEGIN and END TEST."""
-
+class Test(StatementWithBlock):
     topic: ClassVar[str] = "testing"
     needs_spark: ClassVar[bool] = True
 
     name: Name
-    body: tuple[Statement, ...] = ()
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Test:
@@ -46,20 +53,12 @@ class Given(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advance(Statement):
-    """ADVANCE STREAM, as tests write it. to: a timestamp as text, with its span."""
+class Advance(AdvanceStream):
+    """ADVANCE STREAM, as tests write it."""
 
     topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = False
     read_only: ClassVar[bool] = False
-    refers: ClassVar[str] = "stream"
-
-    name: Name
-    to: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> Advance:
-        return cls(name=name_of(node.get("StreamName")), to=name_of(node.get("String")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,13 +137,12 @@ class ExpectWatermark(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectError(Statement):
-    """The parser sets body: the statement that is to be refused."""
+class ExpectError(StatementWithBody):
+    """body: the statement that is to be refused."""
 
     topic: ClassVar[str] = "testing"
 
     error_code: Name
-    body: Statement | None = None
 
     @classmethod
     def read(cls, node: Node, source: Source) -> ExpectError:

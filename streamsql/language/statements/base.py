@@ -53,6 +53,20 @@ class Statement:
         return cls()
 
 
+@dataclass(frozen=True, kw_only=True)
+class StatementWithBody(Statement):
+    """A statement about another one. The parser sets body: the statement that is the rest of its text."""
+
+    body: Statement | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementWithBlock(Statement):
+    """A statement of others. The parser sets body: the statements between BEGIN and END of the rest."""
+
+    body: tuple[Statement, ...] = ()
+
+
 @dataclass(frozen=True)
 class Name:
     """A name, option or value with its position in the text."""

@@ -7,19 +7,16 @@ from typing import ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, name_of
+from streamsql.language.statements.base import Name, StatementWithBody, name_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explain(Statement):
-    """mode: pyspark, logical, extended, formatted, cost, codegen, or empty; either body or query_name is set.
-    The parser sets body: the statement that stands behind.
-    """
+class Explain(StatementWithBody):
+    """mode: pyspark, logical, extended, formatted, cost, codegen or "". Either body or query_name is set."""
 
     topic: ClassVar[str] = "queries"
 
     mode: str = ""
-    body: Statement | None = None
     query_name: Name | None = None
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-ROOMS = ("streamsql/testing/", "streamsql/runtime/testing/")
+ROOMS = ("streamsql/features/testing/", "streamsql/testing/")
 
 pytestmark = pytest.mark.usefixtures("processes")
 
