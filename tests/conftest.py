@@ -54,7 +54,7 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 MASTER = os.environ.get("STREAMSQL_TESTS_MASTER", "local[2]")
 CONF = dict(pair.split("=", 1) for pair in os.environ.get("STREAMSQL_TESTS_CONF", "").split())
 # Tests in SQL that tests run by themselves; some are to fail.
-collect_ignore_glob = ["sql_tests/*"]
+collect_ignore_glob = ["features/testing/sql_tests/*"]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

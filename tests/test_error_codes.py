@@ -46,14 +46,14 @@ PLAIN = {
     "EngineFault": ("runtime/engine/spark_errors",),
     "QueryFault": ("runtime/engine/spark_errors", "runtime/queries/run"),
     "StartFault": ("runtime/engine/lifecycle",),
-    "UnmetExpectation": ("runtime/testing/expectations",),
+    "UnmetExpectation": ("features/testing/expectations",),
     "UsageFault": (
         "config/name_values",
         "cli/main",
         "cli/open_workspace",
-        "cli/test_command",
+        "features/testing/command",
         "runtime/engine/settings",
-        "testing/cases",
+        "features/testing/cases",
     ),
     "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_waits"),
 }

@@ -21,7 +21,7 @@ from streamsql.cli.dry_run import check as check_script
 from streamsql.config.preferences import Preferences
 from streamsql.connectors.base import Places
 from streamsql.errors import Source, StreamsqlError
-from streamsql.language.missing_comma import missing_comma
+from streamsql.language.spark_syntax import missing_comma
 from streamsql.output.error_text import format_error
 from streamsql.output.printer import Printer
 from streamsql.plan.context import Context

@@ -20,17 +20,17 @@ from scripts import command, run_here
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import check
 from streamsql.config.preferences import Preferences
+from streamsql.features.testing.cases import ENDING, collect
+from streamsql.features.testing.reports import TextReport
+from streamsql.features.testing.runner import Outcome, run_cases
+from streamsql.features.testing.sessions import SessionFactory
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import read_file
 from streamsql.plan.context import Context
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
-from streamsql.testing.cases import ENDING, collect
-from streamsql.testing.reports import TextReport
-from streamsql.testing.runner import Outcome, run_cases
-from streamsql.testing.sessions import SessionFactory
 
-ROOMS = ("examples/", "streamsql/testing/", "streamsql/plan/")
+ROOMS = ("examples/", "streamsql/features/testing/", "streamsql/plan/")
 
 EXAMPLES = ROOT / "examples"
 GOLDEN = Path(__file__).parent / "golden" / "examples"

@@ -336,8 +336,8 @@ def written(draw: Any) -> tuple[str, str]:
 
 def class_of(rule: str) -> tuple[type[Statement], ...]:
     """The statement classes that a rule may become."""
-    found = {c.__name__: c for c in Statement.__subclasses__()}
-    return (found[rule], found["InsertSet"], found["Spark"]) if rule == "Insert" else (found[rule],)
+    rules = (rule, "InsertSet", "Spark") if rule == "Insert" else (rule,)
+    return tuple(STATEMENTS[name] for name in rules)
 
 
 @pytest.mark.parametrize("rule", RULES)

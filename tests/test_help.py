@@ -10,9 +10,9 @@ from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
 from streamsql.error_codes import CODES
 from streamsql.errors import Source
+from streamsql.features.testing import statement as test_statements
 from streamsql.language.grammar import load
 from streamsql.language.parser import parse, split_script
-from streamsql.language.statements import test as test_statements
 from streamsql.language.statements.registry import STATEMENTS
 from streamsql.language.statements.session import Define, Help
 from streamsql.plan.context import Context

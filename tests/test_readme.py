@@ -14,6 +14,9 @@ from scripts import run_here, run_process
 from streamsql.config.config_file import read_config
 from streamsql.config.preferences import SPECS, Preferences
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.testing.cases import collect
+from streamsql.features.testing.runner import run_case
+from streamsql.features.testing.sessions import SessionFactory
 from streamsql.language.parser import parse, split_script
 from streamsql.language.topics import topics
 from streamsql.output.formats import FORMATS
@@ -23,9 +26,6 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
 from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.statement_runner import Desk
-from streamsql.testing.cases import collect
-from streamsql.testing.runner import run_case
-from streamsql.testing.sessions import SessionFactory
 
 ROOMS = ("README.md", "streamsql/runtime/", "streamsql/plan/")
 

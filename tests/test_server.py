@@ -42,7 +42,7 @@ from streamsql.runtime.workspace.folder import Workspace, holder
 from streamsql.runtime.workspace.store import Store
 from streamsql.server import calls as calls_module
 from streamsql.server import listener as listener_module
-from streamsql.server.address import SOCKET, connect, has_socket, listen
+from streamsql.server.address import SOCKET, connect, listen
 from streamsql.server.calls import PROTOCOL, Calls
 from streamsql.server.client import RemoteSession
 from streamsql.server.encoding import MARK, Message, decode
@@ -566,7 +566,7 @@ def test_a_server_in_the_background_tells_how_its_scripts_end(tmp_path: Path, co
 
 def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     listen(tmp_path).close()
-    assert has_socket(tmp_path)
+    assert (tmp_path / SOCKET).is_socket()
     with pytest.raises(ConnectionRefusedError):
         connect(tmp_path)
     again = listen(tmp_path)

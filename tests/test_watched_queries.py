@@ -17,7 +17,7 @@ from streamsql.results import Live
 ROOMS = (
     "streamsql/runtime/handlers/watch.py",
     "streamsql/runtime/handlers/staged_select.py",
-    "streamsql/plan/lowering/pivots.py",
+    "streamsql/plan/lowering/own_relations.py",
     "streamsql/runtime/embedded/pivots.py",
 )
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
-from streamsql.runtime.workspace.folder import Held, Workspace
-from streamsql.runtime.workspace.lock import Lock, Locked
+from streamsql.runtime.workspace.folder import Held, Lock, Locked, Workspace
 
 
 def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:

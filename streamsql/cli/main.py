@@ -83,8 +83,6 @@ def _options(words: list[str]) -> argparse.Namespace:
     if own:
         own_options: argparse.Namespace = own(words[1:])
         return own_options
-    if words[:1] == ["test"]:
-        return _test_options(words[1:])
     if words[:1] == ["serve"]:
         from streamsql.cli.serve_command import serve_parser
 
@@ -95,15 +93,6 @@ def _options(words: list[str]) -> argparse.Namespace:
     parser = command_parser()
     options = parser.parse_args(in_order(parser, words))
     options.run = _main
-    return options
-
-
-def _test_options(words: list[str]) -> argparse.Namespace:
-    """The same for `streamsql test`."""
-    from streamsql.cli.test_command import run_tests, test_parser
-
-    options = test_parser().parse_args(words)
-    options.run = run_tests
     return options
 
 

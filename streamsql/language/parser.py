@@ -19,11 +19,10 @@ from streamsql.language.psql_variables import check_parameters, defined_paramete
 from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
 from streamsql.language.short_forms import SIGNS, expand
-from streamsql.language.statements.base import Name, Statement
-from streamsql.language.statements.explain import Explain
+from streamsql.language.statements.base import Name, Statement, StatementWithBlock, StatementWithBody
+from streamsql.language.statements.binder import bind
 from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.language.statements.spark import Spark
-from streamsql.language.statements.test import ExpectError, Test
 from streamsql.language.terminals import QUERY_HEADS
 from streamsql.language.tokens import Token, split, substitute, tokenize, unquote, value_of
 from streamsql.language.topics import topics
@@ -132,12 +131,12 @@ def _read(source: Source, tokens: list[Token], in_test: bool, *, chosen: bool) -
         if node is not None:
             if rule == "Spark":
                 return Spark(doubt=_doubt(tokens, furthest))
-            statement = STATEMENTS[rule].read(node, source)
+            statement = bind(STATEMENTS[rule], node, source)
             rest = node.get("Rest")
-            if isinstance(statement, (Explain, ExpectError)) and rest:
+            if isinstance(statement, StatementWithBody) and rest:
                 return replace(statement, body=_explained(source, rest.span, tokens))
-            if isinstance(statement, Test) and rest:
-                return replace(statement, body=_tested(source, statement.name.span, rest.span, tokens))
+            if isinstance(statement, StatementWithBlock) and rest:
+                return replace(statement, body=_block(source, tokens[1].span, rest.span, tokens))
             return statement
         if state.committed:
             fault = syntax_fault(state, tokens, grammar.first_example(rule))
@@ -190,7 +189,7 @@ def _inner(source: Source, tokens: list[Token], *, in_test: bool = False) -> Sta
     return parse_text(text, Origin(((0, start),)), own, in_test=in_test)
 
 
-def _tested(source: Source, name: Span, place: Span, tokens: list[Token]) -> tuple[Statement, ...]:
+def _block(source: Source, name: Span, place: Span, tokens: list[Token]) -> tuple[Statement, ...]:
     """The statements between BEGIN and END TEST. Raises SyntaxFault."""
     inside = [t for t in tokens if t.start >= place.start]
     if len(inside) < 2 or [t.upper for t in inside[-2:]] != ["END", "TEST"]:

@@ -283,28 +283,6 @@ class Query:
         """The names of WITH queries, case-folded, also where the query has no body."""
         return unread_query.named_queries_of(self.tokens)
 
-    def qualifiers_named(self, name: str) -> tuple[Span, ...]:
-        """The places where a name of one part stands before a dot, and not behind one."""
-        wanted, before = name.casefold(), ("", *(t.text for t in self.tokens))
-        return tuple(
-            token.span
-            for previous, token, after in zip(before, self.tokens, self.tokens[1:], strict=False)
-            if token.kind in ("word", "quoted")
-            and unquote(token).casefold() == wanted
-            and after.text == "."
-            and previous != "."
-        )
-
-    def has_alias(self, name: str) -> bool:
-        """Whether a name seems to be an alias, too: behind AS, a parenthesis or a relation."""
-        wanted, ends = name.casefold(), {relation.span.end for relation in self.relations}
-        return any(
-            token.kind in ("word", "quoted")
-            and unquote(token).casefold() == wanted
-            and (before.upper == "AS" or before.text == ")" or before.end in ends)
-            for before, token in zip(self.tokens, self.tokens[1:], strict=False)
-        )
-
     @cached_property
     def seems_to_group(self) -> bool:
         """Whether the query seems to group rows; for queries without a body."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault
 from streamsql.language.lexical import clause_of_select, misplaced_clause, misspelt_clause
-from streamsql.language.missing_comma import missing_comma
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
@@ -18,7 +17,8 @@ from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import InsertSet
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
-from streamsql.language.tokens import tokenize, unquote
+from streamsql.language.token_groups import CLAUSES
+from streamsql.language.tokens import Token, tokenize, unquote
 
 SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
 """Spark's own condition for a text that its grammar does not take."""
@@ -187,3 +187,40 @@ def _can_be_read(text: str) -> bool:
         return syntax_fault(parse_text(Source("", text))) is None
     except StreamsqlError:
         return False
+
+
+_WITHIN = frozenset("AS DISTINCT ALL AND OR NOT IN IS LIKE BETWEEN CASE WHEN THEN ELSE OVER".split())
+"""Words within an expression."""
+
+
+def missing_comma(text: str, offset: int) -> tuple[str, Span] | None:
+    """(the query with a comma before the token at which it cannot be read, or before the one in front of it;
+    what stands behind the comma), if it can be read then. None for another text.
+    """
+    tokens = tokenize(text, strict=False)
+    near = [n for n, token in enumerate(tokens) if token.start <= offset][-2:]
+    for at in near:
+        if at == 0 or not (_is_value(tokens[at - 1]) and _is_value(tokens[at]) and _in_select(tokens[:at])):
+            continue
+        end = tokens[at - 1].end
+        corrected = f"{text[:end]},{text[end:]}"
+        if read_query(corrected).tree is not None:
+            return f"{corrected.strip()};", tokens[at].span
+    return None
+
+
+def _is_value(token: Token) -> bool:
+    """Whether an expression can begin or end with a token."""
+    return token.text == ")" or (token.kind != "sign" and token.upper not in CLAUSES | _WITHIN)
+
+
+def _in_select(before: Sequence[Token]) -> bool:
+    """Whether tokens end within the list behind a SELECT, and in no parenthesis in it."""
+    depth = 0
+    for token in reversed(before):
+        depth += (token.text == ")") - (token.text == "(")
+        if depth < 0:
+            return False
+        if depth == 0 and token.upper in CLAUSES:
+            return token.upper == "SELECT"
+    return False

@@ -22,7 +22,6 @@ from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
-from streamsql.language.statements.test import Advance, Given
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, Server, reads_of
@@ -41,7 +40,6 @@ from streamsql.plan.statements.existing import (
     start_plan,
     start_query,
 )
-from streamsql.plan.statements.given import given
 from streamsql.plan.statements.inserts import insert, insert_set
 from streamsql.plan.statements.queries import create_live_table, select, watched_query
 from streamsql.plan.statements.query_run import beginning
@@ -183,8 +181,6 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Set: setting,
     Watch: _watch,
     AdvanceStream: advance_stream,
-    Advance: advance_stream,
-    Given: given,
     FlushQuery: flush_query,
     ShowLateness: show_lateness,
 }

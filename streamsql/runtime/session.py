@@ -45,7 +45,6 @@ from streamsql.runtime.handlers import (
     show,
     show_live_tables,
     show_queries,
-    test_statements,
 )
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.parts import SessionParts, StatementBegins, session_parts
@@ -75,7 +74,6 @@ DIRECT: Answers = {
     **show_queries.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
-    **test_statements.DIRECT,
     Exit: lambda parts, statement: Leave(),
     Clear: lambda parts, statement: Text(text=""),
 }

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import stat
 from pathlib import Path
 
 from streamsql.runtime.engine.unix_sockets import connect_to, listen_at
 
 SOCKET = "server.sock"
-
-
-def has_socket(workspace: Path) -> bool:
-    """Whether a workspace holds a socket, which may be a stale one."""
-    try:
-        return stat.S_ISSOCK(os.lstat(workspace / SOCKET).st_mode)
-    except OSError:
-        return False
 
 
 def listen(workspace: Path) -> socket.socket:

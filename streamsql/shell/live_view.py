@@ -6,6 +6,7 @@ One thread computes the frames and the terminal's thread only draws them: no key
 from __future__ import annotations
 
 import re
+import select
 import sys
 import threading
 from collections.abc import Callable
@@ -17,7 +18,8 @@ from typing import Any
 from prompt_toolkit.application import Application
 from prompt_toolkit.application.current import get_app_session
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
-from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input import Input
+from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
@@ -29,7 +31,6 @@ from streamsql.output.formats import FORMATS
 from streamsql.output.frames import Frame, View, frame
 from streamsql.output.window import window
 from streamsql.results import Live, Rows, counted, unique_names
-from streamsql.shell.type_ahead import line_is_waiting
 
 KEYS = (
     "p pause · c changes · s sort · w save as csv · arrows, PgUp, PgDn, Home, End move · "
@@ -283,3 +284,25 @@ class LiveView:
         self.every = min(max(self.every * factor, LIMITS[0]), LIMITS[1])
         self.told = f"refreshed every {self.every:.3g} s"
         self._wake.set()
+
+
+_ENDS_OF_LINES = (Keys.ControlM, Keys.ControlJ)
+
+
+def keys_ahead(keys: Input) -> list[KeyPress]:
+    """What was read and not used; it stays there."""
+    ahead = get_typeahead(keys)
+    store_typeahead(keys, ahead)
+    return ahead
+
+
+def line_is_waiting(keys: Input) -> bool:
+    """Whether a whole line was typed that nobody has used, while no prompt was shown: read already, or
+    still in the terminal, which gives whole lines then.
+    """
+    if any(key.key in _ENDS_OF_LINES for key in keys_ahead(keys)):
+        return True
+    try:
+        return keys.fileno() == sys.stdin.fileno() and bool(select.select([keys.fileno()], [], [], 0)[0])
+    except (OSError, ValueError, NotImplementedError):  # no file, or one that Windows cannot wait for
+        return False

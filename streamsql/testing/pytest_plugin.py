@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from streamsql.testing.cases import Case
-    from streamsql.testing.python_session import PythonSession
-    from streamsql.testing.sessions import SessionFactory
+    from streamsql.features.testing.cases import Case
+    from streamsql.features.testing.python_session import PythonSession
+    from streamsql.features.testing.sessions import SessionFactory
 
 ENDING = ".test.sql"
 _FACTORY = pytest.StashKey[Any]()
@@ -55,9 +55,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _factory(config: pytest.Config) -> SessionFactory:
     """The sessions of this run, on a Spark that runs already in this process, or on one of their own."""
     from streamsql.config.name_values import name_value_pairs
+    from streamsql.features.testing.sessions import SessionFactory
     from streamsql.runtime.engine.pyspark_import import running_spark
     from streamsql.runtime.engine.settings import Settings
-    from streamsql.testing.sessions import SessionFactory
 
     factory = config.stash.get(_FACTORY, None)
     if factory is None:
@@ -74,8 +74,8 @@ class SqlFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         from streamsql.errors import StreamsqlError
+        from streamsql.features.testing.cases import collect
         from streamsql.output.error_text import format_error
-        from streamsql.testing.cases import collect
 
         try:
             collection = collect([_shown(self.path)], self.config.getoption("--streamsql-pipeline"))
@@ -101,9 +101,9 @@ class SqlTest(pytest.Item):
         self.case = case
 
     def runtest(self) -> None:
+        from streamsql.features.testing.reports import explained
+        from streamsql.features.testing.runner import run_case
         from streamsql.runtime.engine.cancel import CancelToken
-        from streamsql.testing.reports import explained
-        from streamsql.testing.runner import run_case
 
         outcome = run_case(self.case, _factory(self.config), CancelToken())
         if outcome.error:
@@ -125,7 +125,7 @@ class SqlFailure(AssertionError):
 @pytest.fixture
 def streamsql(request: pytest.FixtureRequest) -> Iterator[PythonSession]:
     """A session for a Python test: `load` a pipeline, `run` statements of a TEST, and read `rows`."""
-    from streamsql.testing.python_session import PythonSession
+    from streamsql.features.testing.python_session import PythonSession
 
     factory = _factory(request.config)
     with factory.session() as session:

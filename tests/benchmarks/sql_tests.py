@@ -14,11 +14,11 @@ from pathlib import Path
 
 import processor
 
+from streamsql.features.testing.cases import Case, collect
+from streamsql.features.testing.runner import Outcome, run_cases
+from streamsql.features.testing.sessions import SessionFactory
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
-from streamsql.testing.cases import Case, collect
-from streamsql.testing.runner import Outcome, run_cases
-from streamsql.testing.sessions import SessionFactory
 
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 PIPELINE = """

@@ -16,8 +16,8 @@ from scripts import run_process
 from spark_cluster import Cluster
 from terminal import Terminal
 
+from streamsql.runtime.engine.cluster import why_no_master
 from streamsql.runtime.engine.cluster_cores import EXECUTOR_OPTIONS, tune_executors
-from streamsql.runtime.engine.master_probe import why_no_master
 from streamsql.runtime.engine.settings import Settings
 
 ROOMS = ("streamsql/runtime/engine/", "streamsql/runtime/preflight/", "streamsql/cli/")

@@ -23,14 +23,14 @@ from streamsql.connectors.base import Connector
 from streamsql.connectors.registry import connectors
 from streamsql.definitions import Sink
 from streamsql.errors import StreamsqlError
+from streamsql.features.testing.cases import collect
+from streamsql.features.testing.reports import TextReport
+from streamsql.features.testing.runner import Outcome, run_cases
+from streamsql.features.testing.sessions import SessionFactory
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
-from streamsql.testing.cases import collect
-from streamsql.testing.reports import TextReport
-from streamsql.testing.runner import Outcome, run_cases
-from streamsql.testing.sessions import SessionFactory
 
-ROOMS = ("streamsql/plan/", "streamsql/runtime/", "streamsql/testing/", "tests/truth/")
+ROOMS = ("streamsql/plan/", "streamsql/runtime/", "streamsql/features/testing/", "tests/truth/")
 
 ALL = {name: case for group in groups().values() for name, case in group.items()}
 INFERRED = "file_json_needs_schema"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -23,7 +24,6 @@ from streamsql.runtime.engine.cluster import check_master
 from streamsql.runtime.engine.cluster_cores import tune_executors
 from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
 from streamsql.runtime.engine.java_command import spark_defaults
-from streamsql.runtime.engine.mounts import is_shared, mount_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import contacts
 
@@ -184,3 +184,41 @@ def _contacts(context: Context) -> Iterator[Row]:
 
 def _entries(context: Context) -> tuple[Stream | Sink, ...]:
     return (*context.catalog.streams.values(), *context.catalog.sinks.values())
+
+
+_SHARED = (
+    "nfs",
+    "cifs",
+    "smb",
+    "ceph",
+    "gluster",
+    "lustre",
+    "beegfs",
+    "gpfs",
+    "afs",
+    "ocfs2",
+    "gfs2",
+    "fuse.",
+)
+
+
+def mount_of(folder: str) -> str:
+    """The type of the file system that a folder is on, or will be; empty when it is not known."""
+    path = os.path.realpath(folder)
+    best, kind = "", ""
+    try:
+        lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        _, place, type_, *_ = line.split()
+        place = place.replace("\\040", " ")
+        inside = path == place or path.startswith(place.rstrip("/") + "/")
+        if inside and len(place) >= len(best):
+            best, kind = place, type_
+    return kind
+
+
+def is_shared(folder: str) -> bool:
+    """Whether other machines can see a folder, as far as the type of its file system tells."""
+    return mount_of(folder).startswith(_SHARED)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Fragment, Name, Statement, fragment_of, name_of
+from streamsql.language.statements.base import Fragment, Name, Statement, name_of
 from streamsql.text_files import format_of
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet")
@@ -39,15 +39,8 @@ class Copy(Statement):
     name: Name | None = None
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Copy:
-        path, inner, name = name_of(node.get("Path")), node.get("CopyQuery"), node.get("RelationName")
-        query = inner.get("Query") if inner else None
-        return cls(
-            path=path,
-            form=_form(node.get("CopyOptions"), path),
-            query=fragment_of(source, query) if query else None,
-            name=name_of(name) if name else None,
-        )
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"form": _form(node)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +55,8 @@ class CopyFrom(Statement):
     form: FileForm
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> CopyFrom:
-        path = name_of(node.get("Path"))
-        name = name_of(node.get("RelationName"))
-        return cls(name=name, path=path, form=_form(node.get("CopyOptions"), path))
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"form": _form(node)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +69,11 @@ class Summarize(Statement):
     name: Name | None = None
 
 
-def _form(node: Node | None, path: Name) -> FileForm:
-    """The form of a file, whether or not its format is known."""
-    options = node.all("CopyOption") if node else []
-    format, header, delimiter = _ending(path), None, ","
+def _form(node: Node) -> FileForm:
+    """The form of the file of a statement, whether or not its format is known."""
+    path, written = name_of(node.get("Path")), node.get("CopyOptions")
+    options = written.all("CopyOption") if written else []
+    format, header, delimiter = Name(format_of(path.value), path.span), None, ","
     for option in options:
         named, heads, separates = (option.get(n) for n in ("CopyFormat", "CopyHeader", "CopyDelimiter"))
         if named:
@@ -93,8 +85,3 @@ def _form(node: Node | None, path: Name) -> FileForm:
         elif option.has("CSV"):
             format = Name("csv", option.span)
     return FileForm(format=format.value, header=header, delimiter=delimiter, span=format.span)
-
-
-def _ending(path: Name) -> Name:
-    """The format that the ending of a path says."""
-    return Name(format_of(path.value), path.span)

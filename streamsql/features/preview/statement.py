@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Option, Statement, clause, count_of, name_of, options_of
+from streamsql.language.statements.base import Name, Option, Statement, clause, count_of, name_of
 
 FIRST = 10
 """The number of records that PREVIEW shows by default."""
@@ -29,8 +29,12 @@ class Preview(Statement):
     limit: int = FIRST
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Preview:
-        return _preview(node, source)
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        written = clause(node, "PreviewLimit")
+        number = written.get("Number") if written else None
+        if number is None:
+            return {}
+        return {"limit": count_of(number, "LIMIT takes a number of records", "LIMIT 10", least=0)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,45 +52,10 @@ class ShowTopics(Statement):
     options: tuple[Option, ...] = ()
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> ShowTopics:
-        return _show_topics(node, source)
-
-
-def _limit(node: Node) -> int:
-    """The number of a LIMIT. Raises SyntaxFault if it is not a number of rows."""
-    written = clause(node, "PreviewLimit")
-    number = written.get("Number") if written else None
-    if number is None:
-        return FIRST
-    return count_of(number, "LIMIT takes a number of records", "LIMIT 10", least=0)
-
-
-def _preview(node: Node, source: Source) -> Preview:
-    there = node.get("PreviewStream")
-    if there:
-        return Preview(name=name_of(there.get("StreamName")), limit=_limit(there))
-    files = node.get("PreviewFiles")
-    if files:
-        path = files.get("Path")
-        assert path
-        return Preview(path=name_of(path), limit=_limit(files))
-    part = node.get("PreviewSource")
-    assert part
-    format_node = clause(part, "Format")
-    return Preview(
-        connector=name_of(part.get("Connector")),
-        format=name_of(format_node.get("FormatName")) if format_node else None,
-        options=options_of(clause(part, "Options")),
-        limit=_limit(part),
-    )
-
-
-def _show_topics(node: Node, source: Source) -> ShowTopics:
-    servers, target, like = node.get("Servers"), node.get("Target"), clause(node, "TopicsLike")
-    written = servers.get("String") if servers else None
-    return ShowTopics(
-        servers=name_of(written) if written else None,
-        entry=name_of(target) if target else None,
-        like=like.text("String") if like else "",
-        options=options_of(clause(node, "Options")),
-    )
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        servers, target, like = node.get("Servers"), node.get("Target"), clause(node, "TopicsLike")
+        return {
+            "servers": name_of(servers.get("String")) if servers else None,
+            "entry": name_of(target) if target else None,
+            "like": like.text("String") if like else "",
+        }

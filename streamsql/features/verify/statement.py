@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, name_of
+from streamsql.language.statements.base import Name, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +22,5 @@ class Verify(Statement):
     live_table: bool = False
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Verify:
-        table, query = node.get("VerifyLiveTable"), node.get("VerifyQuery")
-        if table:
-            return cls(name=name_of(table.get("LiveTableName")), live_table=True)
-        assert query
-        return cls(name=name_of(query.get("QueryName")))
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"live_table": node.has("LiveTableName")}

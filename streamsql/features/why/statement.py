@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, name_of
+from streamsql.language.statements.base import Name, Statement
 
-_KINDS = {"WhyQuery": "query", "WhyLiveTable": "live_table", "WhyStream": "stream", "WhyNamed": ""}
-_NAMES = {
-    "WhyQuery": "QueryName",
-    "WhyLiveTable": "LiveTableName",
-    "WhyStream": "StreamName",
-    "WhyNamed": "RelationName",
-}
+_KINDS = {"QueryName": "query", "LiveTableName": "live_table", "StreamName": "stream"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +26,5 @@ class Why(Statement):
     name: Name | None = None
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Why:
-        for rule, kind in _KINDS.items():
-            part = node.get(rule)
-            if part:
-                return cls(kind=kind, name=name_of(part.get(_NAMES[rule])))
-        return cls()
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"kind": next((kind for rule, kind in _KINDS.items() if node.has(rule)), "")}

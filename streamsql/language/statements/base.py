@@ -48,9 +48,25 @@ class Statement:
             cls.of_pipeline = cls.changes_workspace
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Statement:
-        """The statement of a node of its rule. Raises SyntaxFault or RuleFault."""
-        return cls()
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any] | Statement:
+        """The fields that are not read by their names alone (see binder), or a statement of another kind that
+        the node is. Raises SyntaxFault or RuleFault.
+        """
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementWithBody(Statement):
+    """A statement about another one. The parser sets body: the statement that is the rest of its text."""
+
+    body: Statement | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementWithBlock(Statement):
+    """A statement of others. The parser sets body: the statements between BEGIN and END of the rest."""
+
+    body: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -211,19 +227,6 @@ def check_new_name(name: str, span: Span) -> None:
         )
 
 
-def replacement_of(node: Node) -> dict[str, Any]:
-    """The fields or_replace and if_not_exists of a CREATE statement. Raises SyntaxFault for both at once."""
-    unless_there = node.get("IfNotExists")
-    if node.has("OrReplace") and unless_there:
-        raise SyntaxFault(
-            "OR REPLACE and IF NOT EXISTS exclude each other",
-            hint="leave one of them out",
-            span=unless_there.span,
-            code="CLAUSE_CONFLICT",
-        )
-    return {"or_replace": node.has("OrReplace"), "if_not_exists": unless_there is not None}
-
-
 def fragment_of(source: Source, node: Node) -> Fragment:
     return Fragment(text_of(source, node), node.span)
 
@@ -355,12 +358,6 @@ def trigger_of(node: Node | None) -> Trigger | None:
     return Trigger("available_now" if node.has("AVAILABLE") else "once", "", node.span)
 
 
-def late_of(node: Node | None) -> Name | None:
-    """The sink of an OnLate node."""
-    into = node.get("IntoSink") if node else None
-    return name_of(into.get("SinkName")) if into else None
-
-
 def restart_of(node: Node | None) -> Restart | None:
     """A Restart node. Raises SyntaxFault if the number is not valid or the delay between retries is zero."""
     if node is None:
@@ -397,13 +394,10 @@ def count_of(number: Node, rule: str, hint: str = "", *, least: int = 1) -> int:
     return int(text.lstrip("0") or "0")
 
 
-def output_mode_of(node: Node | None) -> Name | None:
-    return Name(node.parts[-1].name.lower(), node.span) if node else None
-
-
 def clause(node: Node, rule: str) -> Node | None:
     """The clause with that name in a node, or None. Raises SyntaxFault if it is written twice."""
-    clauses = node.all(rule)
+    wrapped = [part.parts[0] for part in node.all("InsertClause")]
+    clauses = [part for part in (*node.parts, *wrapped) if part.name == rule]
     if len(clauses) > 1:
         raise SyntaxFault("this clause is written twice", span=clauses[1].span, code="DUPLICATE_CLAUSE")
     return clauses[0] if clauses else None

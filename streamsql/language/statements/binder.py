@@ -1,14 +1,13 @@
 """Binds the fields of a statement from the node of its rule, by the names of the fields.
 
-A field is read from the parts of the node that FIELDS names for it. What a statement has of its own is read by
-its `own_fields`.
+A field is read from the parts of the node that FIELDS names for it. What a statement has of its own is read
+by its `own_fields`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from functools import cache
 from typing import Any
 
 from streamsql.errors import Source, Span, SyntaxFault
@@ -48,7 +47,7 @@ def bind(kind: type[Statement], node: Node, source: Source) -> Statement:
     if isinstance(own, Statement):
         return own
     bound = dict(own)
-    for name, reader, has_default in _readers(kind):
+    for name, reader, has_default in _READERS[kind]:
         if name not in bound:
             value = reader(node, source)
             if value is not None or not has_default:
@@ -56,20 +55,23 @@ def bind(kind: type[Statement], node: Node, source: Source) -> Statement:
     return kind(**bound)
 
 
-@cache
-def _readers(kind: type[Statement]) -> tuple[tuple[str, Reader, bool], ...]:
-    """(name, reader, whether it has a default) of the fields of a kind of statement."""
-    of_all = {field.name for field in fields(Statement)}
-    return tuple(
-        (field.name, FIELDS[field.name], (field.default, field.default_factory) != (MISSING, MISSING))
-        for field in fields(kind)
-        if field.name not in of_all and field.name in FIELDS
-    )
+class _Readers(dict[type[Statement], tuple[tuple[str, Reader, bool], ...]]):
+    """(name, reader, whether it has a default) of the fields of each kind of statement."""
+
+    def __missing__(self, kind: type[Statement]) -> tuple[tuple[str, Reader, bool], ...]:
+        of_all = {field.name for field in fields(Statement)}
+        self[kind] = tuple(
+            (f.name, FIELDS[f.name], (f.default, f.default_factory) != (MISSING, MISSING))
+            for f in fields(kind)
+            if f.name not in of_all and f.name in FIELDS
+        )
+        return self[kind]
 
 
-_NAMES = (
-    "StreamName", "SinkName", "LiveTableName", "QueryName", "FunctionName", "RelationName", "Target", "String",
-)  # fmt: skip
+_READERS = _Readers()
+
+
+_NAMES = """StreamName SinkName LiveTableName QueryName FunctionName RelationName Target String""".split()
 """The parts that name what a statement is about, in this order; the text of a TEST is its name."""
 
 

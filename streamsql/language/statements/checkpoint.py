@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, count_of, name_of
+from streamsql.language.statements.base import Name, Statement, name_of
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,19 @@ class ShowBatches(Statement):
     last: int | None = None
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> ShowBatches:
-        return _batches(node, source)
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"owner": owner_of(node)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeCheckpoint(Statement):
     topic: ClassVar[str] = "checkpoints"
-    not_on_connect: ClassVar[str] = "state"
 
     owner: Owner
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeCheckpoint:
-        return cls(owner=owner_of(node))
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"owner": owner_of(node)}
 
 
 def owner_of(node: Node) -> Owner:
@@ -59,9 +58,3 @@ def owner_of(node: Node) -> Owner:
     node = node.get("CheckpointOf") or node
     query, folder = node.get("QueryName"), node.get("Path")
     return Owner(name_of(query) if query else None, name_of(folder) if folder else None)
-
-
-def _batches(node: Node, source: Source) -> ShowBatches:
-    number = node.get("Number")
-    last = count_of(number, "LAST takes a whole number of micro-batches") if number else None
-    return ShowBatches(owner=owner_of(node), last=last)

@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source
-from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Column,
     Name,
     Statement,
-    check_type,
-    columns_of,
-    name_of,
-    new_name_of,
-    one_line,
-    replacement_of,
 )
 
 
@@ -68,20 +60,3 @@ class ShowCreateFunction(Statement):
     refers: ClassVar[str] = "function"
 
     name: Name
-
-
-def _create(node: Node, source: Source) -> CreateFunction:
-    table, kind = node.get("ReturnsTable"), node.get("Type")
-    if kind:
-        check_type(kind)
-    return CreateFunction(
-        name=new_name_of(node.get("NewName")),
-        target=name_of(node.get("String")),
-        returns=one_line(source, kind) if kind else "",
-        columns=columns_of(source, table.get("ColumnDefs")) if table else (),
-        **replacement_of(node),
-    )
-
-
-def _drop(node: Node, source: Source) -> DropFunction:
-    return DropFunction(name=name_of(node.get("FunctionName")), if_exists=node.has("IfExists"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from streamsql.errors import Source, Span, SyntaxFault
@@ -13,17 +13,8 @@ from streamsql.language.statements.base import (
     Name,
     QueryClauses,
     Statement,
-    begins_of,
-    clause,
-    fragment_of,
-    late_of,
-    name_of,
-    new_name_of,
-    output_mode_of,
-    restart_of,
-    trigger_of,
 )
-from streamsql.language.statements.sink import names_of, retain_of
+from streamsql.language.statements.binder import bind
 from streamsql.language.statements.spark import Spark
 
 
@@ -39,8 +30,10 @@ class Insert(QueryClauses, Statement):
     columns: tuple[Name, ...] = ()
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Statement:
-        return _insert(node, source)
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any] | Statement:
+        if node.has("QueryStart"):
+            return _insert_of(node, source)
+        return Spark() if node.has("SparkInsert") else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +52,11 @@ class InsertSet(QueryClauses, Statement):
     of_spark: bool = False
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> InsertSet:
-        return _insert_set(node, source)
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        parts = node.all("SetInsert")
+        end = node.all(";")[-1].span.end
+        inserts = tuple(bind(Insert, part, source) for part in parts)
+        return {"inserts": inserts, "body": source.text[parts[0].span.start : end]}
 
 
 def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
@@ -84,11 +80,12 @@ def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
         f"INSERT INTO {_targets(part, source)} {i.query.text.strip()};"
         for i, part in zip(inserts, parts, strict=True)
     )
+    clauses = {field.name: getattr(inserts[0], field.name) for field in fields(QueryClauses)}
     return InsertSet(
         inserts=tuple(Insert(targets=i.targets, query=i.query) for i in inserts),
         body="\n".join(listed),
         of_spark=True,
-        **_clauses(parts[0]),
+        **clauses,
     )
 
 
@@ -100,56 +97,8 @@ def _targets(part: Node, source: Source) -> str:
 
 def _behind(start: Node, part: Node, source: Source) -> Insert:
     """An INSERT whose query begins before it."""
-    insert, query = _own_insert(part, source), part.get("Query")
-    assert query
+    insert, query = bind(Insert, part, source), part.get("Query")
+    assert isinstance(insert, Insert) and query
     text, origin = whole_query(source.text, start.span, query.span)
     whole = Fragment(text, Span(start.span.start, query.span.end), origin, spliced=True)
     return replace(insert, query=whole)
-
-
-def _clauses(node: Node) -> dict[str, Any]:
-    """The clauses of a query by field. Raises SyntaxFault for a duplicate clause."""
-    clauses: dict[str, Node] = {}
-    for wrapper in node.all("InsertClause"):
-        part = wrapper.parts[0]
-        if part.name in clauses:
-            raise SyntaxFault("this clause is written twice", span=part.span, code="DUPLICATE_CLAUSE")
-        clauses[part.name] = part
-    name, checkpoint = clauses.get("AsQuery"), clauses.get("Checkpoint")
-    return {
-        "query_name": new_name_of(name.get("NewName")) if name else None,
-        "output_mode": output_mode_of(clauses.get("OutputMode")),
-        "trigger": trigger_of(clauses.get("Trigger")),
-        "checkpoint": name_of(checkpoint.get("Path")) if checkpoint else None,
-        "restart": restart_of(clauses.get("Restart")),
-        "begins": begins_of(clauses.get("Begins")),
-        "late": late_of(clauses.get("OnLate")),
-        "retain": retain_of(clauses.get("Retain")),
-    }
-
-
-def _insert(node: Node, source: Source) -> Statement:
-    if node.has("QueryStart"):
-        return _insert_of(node, source)
-    return Spark() if node.has("SparkInsert") else _own_insert(node, source)
-
-
-def _own_insert(node: Node, source: Source) -> Insert:
-    query = node.get("Query")
-    assert query
-    return Insert(
-        targets=names_of(node, "Target"),
-        query=fragment_of(source, query),
-        columns=names_of(clause(node, "ColumnNames")),
-        **_clauses(node),
-    )
-
-
-def _insert_set(node: Node, source: Source) -> InsertSet:
-    inserts = node.all("SetInsert")
-    end = node.all(";")[-1].span.end
-    return InsertSet(
-        inserts=tuple(_own_insert(part, source) for part in inserts),
-        body=source.text[inserts[0].span.start : end],
-        **_clauses(node),
-    )

@@ -5,25 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source
-from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
     QueryClauses,
     Statement,
-    begins_of,
-    clause,
-    fragment_of,
-    late_of,
-    name_of,
-    new_name_of,
-    output_mode_of,
-    replacement_of,
-    restart_of,
-    trigger_of,
 )
-from streamsql.language.statements.sink import names_of, retain_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,26 +72,3 @@ class ShowCreateLiveTable(Statement):
     refers: ClassVar[str] = "live_table"
 
     name: Name
-
-
-def _create(node: Node, source: Source) -> CreateLiveTable:
-    query, checkpoint, comment = node.get("Query"), clause(node, "Checkpoint"), clause(node, "Comment")
-    assert query
-    return CreateLiveTable(
-        name=new_name_of(node.get("NewName")),
-        query=fragment_of(source, query),
-        output_mode=output_mode_of(clause(node, "OutputMode")),
-        trigger=trigger_of(clause(node, "Trigger")),
-        checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
-        restart=restart_of(clause(node, "Restart")),
-        begins=begins_of(clause(node, "Begins")),
-        late=late_of(clause(node, "OnLate")),
-        key=names_of(clause(node, "Key")),
-        retain=retain_of(clause(node, "Retain")),
-        comment=comment.text("String") if comment else "",
-        **replacement_of(node),
-    )
-
-
-def _drop(node: Node, source: Source) -> DropLiveTable:
-    return DropLiveTable(name=name_of(node.get("LiveTableName")), if_exists=node.has("IfExists"))

@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source
-from streamsql.language.durations import duration_of, seconds
-from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, begins_of, count_of, name_of
-from streamsql.language.statements.sink import retain_of
+from streamsql.language.statements.base import Name, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,30 +100,3 @@ class AwaitQuery(Statement):
     name: Name | None
     idle: bool = False
     timeout: float | None = None
-
-
-def _maybe_all(node: Node) -> Name | None:
-    return None if node.has("ALL") else name_of(node.get("QueryName"))
-
-
-def _progress(node: Node, source: Source) -> ShowProgress:
-    number = node.get("Number")
-    last = count_of(number, "LAST takes a whole number of micro-batches") if number else 10
-    return ShowProgress(name=name_of(node.get("QueryName")), last=last)
-
-
-def _timeout(node: Node) -> float | None:
-    timeout = node.get("Duration")
-    return seconds(duration_of(timeout)) if timeout else None
-
-
-def _await(node: Node, source: Source) -> AwaitQuery:
-    return AwaitQuery(name=_maybe_all(node), idle=node.has("IDLE"), timeout=_timeout(node))
-
-
-def _stop(node: Node, source: Source) -> StopQuery:
-    return StopQuery(name=_maybe_all(node), drain=node.has("WithDrain"), timeout=_timeout(node))
-
-
-def _drop(node: Node, source: Source) -> DropQuery:
-    return DropQuery(name=_maybe_all(node), if_exists=node.has("IfExists"))

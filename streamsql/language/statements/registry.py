@@ -21,7 +21,6 @@ from streamsql.language.statements import (
     sink,
     spark,
     stream,
-    test,
     watch,
 )
 from streamsql.language.statements.base import Statement
@@ -36,7 +35,6 @@ _FILES = (
     watch,
     checkpoint,
     explain,
-    test,
     server,
     session,
 )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source
-from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Fragment, Statement, fragment_of
+from streamsql.language.statements.base import Fragment, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,9 +14,3 @@ class Select(Statement):
     needs_spark: ClassVar[bool] = True
 
     query: Fragment
-
-
-def _select(node: Node, source: Source) -> Select:
-    query = node.get("Query")
-    assert query
-    return Select(query=fragment_of(source, query))

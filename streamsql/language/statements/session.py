@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node, text_of
@@ -23,8 +23,12 @@ class Set(Statement):
     value: str | None = None
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Set:
-        return _set(node, source)
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        key, value = node.get("SettingKey"), node.get("SettingValue")
+        text = text_of(source, value).strip() if value else None
+        tokens = tokenize(text) if text else ()
+        own = unquote(tokens[0]) if len(tokens) == 1 else text
+        return {"key": name_of(key) if key else None, "value": own}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +40,9 @@ class Reset(Statement):
     key: Name | None = None
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Reset:
-        return cls(key=_optional(node, "SettingKey"))
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        key = node.get("SettingKey")
+        return {"key": name_of(key) if key else None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +57,12 @@ class Define(Statement):
     if_not_exists: bool = False
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Define:
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
         value = node.get("SettingValue")
-        return cls(
-            name=new_name_of(node.get("Variable")),
-            value=text_of(source, value).strip() if value else node.parts[-1].value,
-            if_not_exists=node.has("IfNotExists"),
-        )
+        return {
+            "name": new_name_of(node.get("Variable")),
+            "value": text_of(source, value).strip() if value else node.parts[-1].value,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +83,8 @@ class Help(Statement):
     words: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Help:
-        return cls(words=tuple(w.value.upper() for w in node.all("Word")))
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"words": tuple(w.value.upper() for w in node.all("Word"))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +94,9 @@ class ShowConnectors(Statement):
     name: Name | None = None
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> ShowConnectors:
-        return cls(name=_optional(node, "Connector"))
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        connector = node.get("Connector")
+        return {"name": name_of(connector) if connector else None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +106,8 @@ class DescribeConnector(Statement):
     name: Name
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeConnector:
-        return cls(name=name_of(node.get("Connector")))
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"name": name_of(node.get("Connector"))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,19 +159,3 @@ class Clear(Statement):
 class Exit(Statement):
     topic: ClassVar[str] = "prompt"
     of_pipeline: ClassVar[bool] = True
-
-
-def _set(node: Node, source: Source) -> Set:
-    key, value = node.get("SettingKey"), node.get("SettingValue")
-    text = None
-    if value:
-        text = text_of(source, value).strip()
-        tokens = tokenize(text)
-        if len(tokens) == 1:
-            text = unquote(tokens[0])
-    return Set(key=name_of(key) if key else None, value=text)
-
-
-def _optional(node: Node, rule: str) -> Name | None:
-    part = node.get(rule)
-    return name_of(part) if part else None

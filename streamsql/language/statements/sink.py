@@ -5,20 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source, Span
-from streamsql.language.grammar import Node
+from streamsql.errors import Span
 from streamsql.language.statements.base import (
     Column,
     Name,
     Option,
     Statement,
-    clause,
-    columns_of,
-    count_of,
-    name_of,
-    new_name_of,
-    options_of,
-    replacement_of,
 )
 
 
@@ -79,37 +71,3 @@ class ShowCreateSink(Statement):
     refers: ClassVar[str] = "sink"
 
     name: Name
-
-
-def names_of(node: Node | None, rule: str = "ColumnName") -> tuple[Name, ...]:
-    return tuple(name_of(part) for part in node.all(rule)) if node else ()
-
-
-def retain_of(node: Node | None) -> int | None:
-    """The rows of a RETAIN clause. Raises SyntaxFault if it is not a positive integer."""
-    if node is None:
-        return None
-    number = node.get("Number")
-    assert number
-    return count_of(number, "RETAIN takes a whole number of rows")
-
-
-def _create(node: Node, source: Source) -> CreateSink:
-    format_node, comment, retain = (clause(node, rule) for rule in ("Format", "Comment", "Retain"))
-    return CreateSink(
-        name=new_name_of(node.get("NewName")),
-        connector=name_of(node.get("Connector")),
-        format=name_of(format_node.get("FormatName")) if format_node else None,
-        columns=columns_of(source, node.get("ColumnDefs")),
-        key=names_of(clause(node, "Key")),
-        partitioned_by=names_of(clause(node, "PartitionedBy")),
-        options=options_of(clause(node, "Options")),
-        retain=retain_of(retain),
-        retain_span=retain.span if retain else None,
-        comment=comment.text("String") if comment else "",
-        **replacement_of(node),
-    )
-
-
-def _drop(node: Node, source: Source) -> DropSink:
-    return DropSink(name=name_of(node.get("SinkName")), if_exists=node.has("IfExists"))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source
-from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Column,
     Fragment,
@@ -14,16 +12,7 @@ from streamsql.language.statements.base import (
     Option,
     Statement,
     Watermark,
-    clause,
-    columns_of,
-    fragment_of,
-    name_of,
-    new_name_of,
-    options_of,
-    replacement_of,
-    watermark_of,
 )
-from streamsql.language.statements.sink import names_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,43 +102,3 @@ class ShowCreateStream(Statement):
     refers: ClassVar[str] = "stream"
 
     name: Name
-
-
-def create_stream(node: Node, source: Source) -> CreateStream:
-    head = CreateStream(
-        name=new_name_of(node.get("NewName")),
-        **replacement_of(node),
-    )
-    query = node.get("StreamQuery")
-    if query:
-        body = query.get("Query")
-        assert body
-        return replace(
-            head,
-            query=fragment_of(source, body),
-            watermark=watermark_of(source, query.get("Watermark")),
-        )
-    part = node.get("StreamSource")
-    assert part
-    format_node, comment = clause(part, "Format"), clause(part, "Comment")
-    malformed = clause(part, "OnMalformed")
-    into = malformed.get("IntoSink") if malformed else None
-    word = malformed.parts[-1].name.lower() if malformed and not into else ""
-    return replace(
-        head,
-        connector=name_of(part.get("Connector")),
-        format=name_of(format_node.get("FormatName")) if format_node else None,
-        columns=columns_of(source, part.get("ColumnDefs")),
-        key=names_of(clause(part, "Key")),
-        options=options_of(clause(part, "Options")),
-        watermark=watermark_of(source, clause(part, "Watermark")),
-        comment=comment.text("String") if comment else "",
-        malformed="into" if into else word,
-        malformed_sink=name_of(into.get("SinkName")) if into else None,
-    )
-
-
-def _drop(node: Node, source: Source) -> DropStream:
-    return DropStream(
-        name=name_of(node.get("StreamName")), if_exists=node.has("IfExists"), cascade=node.has("CASCADE")
-    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Fragment, Name, Statement, fragment_of, name_of
+from streamsql.language.statements.base import Fragment, Name, Statement, name_of
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,16 @@ class Watch(Statement):
     chart: Chart | None = None
 
     @classmethod
-    def read(cls, node: Node, source: Source) -> Watch:
-        form, query = node.get("WatchForm"), node.get("Query")
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        form = node.get("WatchForm")
         every = form.get("Duration") if form else None
         mode = form.get("WatchMode") if form else None
         chart = mode.get("Chart") if mode else None
-        return cls(
-            name=name_of(node.get("LiveTableName")) if query is None else None,
-            query=fragment_of(source, query) if query else None,
-            every=seconds(duration_of(every)) if every else None,
-            changes=mode is not None and mode.has("CHANGES"),
-            chart=_chart(chart) if chart else None,
-        )
+        return {
+            "every": seconds(duration_of(every)) if every else None,
+            "changes": mode is not None and mode.has("CHANGES"),
+            "chart": _chart(chart) if chart else None,
+        }
 
 
 def _chart(node: Node) -> Chart:

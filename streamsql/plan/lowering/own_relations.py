@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from streamsql.calls import Assign, Call, Var, lit
+from streamsql.errors import RuleFault
 from streamsql.language.console_clauses import fault_of_call
-from streamsql.language.query import Query
+from streamsql.language.origin import Origin
+from streamsql.language.query import ConsoleRelation, Query, read_query
+from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.late_rows import lower_late_rows
-from streamsql.plan.lowering.pivots import lower_pivot
 from streamsql.plan.lowering.python_functions import called
+from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.lowering.state_tables import lower_state
 from streamsql.plan.lowering.stateful_calls import lower_call
@@ -41,3 +45,56 @@ def _check_calls(query: Query, sources: Sources) -> None:
             fault = fault_of_call(query.tokens, call)
             fault.hint = fault.hint or f"{function.name}(TABLE(stream) PARTITION BY key)"
             raise fault
+
+
+PIVOTED = "pivoted"
+"""The helper that asks for the values."""
+
+
+def lower_pivot(own: ConsoleRelation, query: Query, sources: Sources) -> str:
+    """Define a PIVOT without IN as a variable of the program. Returns its name in sources. Raises RuleFault
+    over a stream, whose values are not known.
+    """
+    pivot, alias = own.node.get("OpenPivot"), own.node.get("RelationAlias")
+    assert pivot
+    values, column = pivot.get("PivotValues"), pivot.get("ColumnName")
+    assert values and column
+    start, ctes = own.span.start, query.body.ctes if query.body else ()
+    head = f"{query.text[: ctes[-1].span.end]} SELECT * FROM " if ctes else "SELECT * FROM "
+    with Origin(((len(head), start),)).errors():
+        frame, shape = sources.lower(head + query.text[start : pivot.span.start], sources)
+    aggregates = query.text[values.span.start : values.span.end]
+    if shape.streaming:
+        raise RuleFault(
+            "PIVOT without IN over a stream is not supported",
+            detail="the columns of a query over a stream are known when it starts, before its rows",
+            hint=f"PIVOT ({aggregates} FOR {column.value} IN ('a', 'b', …)), with the values",
+            span=pivot.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
+    listed = f"SELECT {aggregates}"
+    body = read_query(listed).body
+    block = body.block if body else None
+    if block is None:
+        raise RuleFault(
+            "the aggregates of this PIVOT cannot be read",
+            hint=f"PIVOT ({aggregates} FOR {column.value} IN ('a', 'b', …)) is left to Spark",
+            span=values.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
+    named = own.node.get("RelationName")
+    relation = (alias.value if alias else named.value.rpartition(".")[2] if named else "").casefold()
+    # A qualifier is the relation, or a column that is a struct.
+    first, _, rest = column.value.partition(".")
+    path = rest if rest and first.casefold() == relation else column.value
+    used = {path.partition(".")[0].casefold()}
+    for item in block.items:
+        columns = item.expression.free_columns()
+        used |= {name if of in ("", relation) else of for of, name, _ in columns}
+    texts = [listed[item.span.start : item.span.end] for item in block.items]
+    known_as = sources.free_call_name("pivot")
+    variable = sources.free_variable(known_as)
+    arguments = (frame, lit(quote_name(path)), lit(sorted(used)), lit(texts))
+    sources.program.append(Assign(variable, Call(Var(PIVOTED), arguments)))
+    sources.calls[known_as.casefold()] = Var(variable), Shape()
+    return known_as

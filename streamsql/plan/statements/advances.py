@@ -12,7 +12,6 @@ from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.query import FlushQuery
 from streamsql.language.statements.stream import AdvanceStream, ShowLateness
-from streamsql.language.statements.test import Advance
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.event_time_plans import Flush, Lateness, Measurable
@@ -24,7 +23,7 @@ LOSING = frozenset({"socket"})
 """Sources whose unread input is lost when a query stops."""
 
 
-def advance_stream(statement: AdvanceStream | Advance, context: Context) -> Plan:
+def advance_stream(statement: AdvanceStream, context: Context) -> Plan:
     """ADVANCE STREAM: a stream of values with a watermark. Raises NameFault or RuleFault."""
     stream = context.catalog.stream(statement.name)
     source = connector(Name(stream.connector)) if stream.connector else None
@@ -48,7 +47,7 @@ def advance_stream(statement: AdvanceStream | Advance, context: Context) -> Plan
     return Write((Assign("", write),), message, folder=context.places.values(stream.name))
 
 
-def _instead(stream: Stream, statement: AdvanceStream | Advance, context: Context) -> str:
+def _instead(stream: Stream, statement: AdvanceStream, context: Context) -> str:
     """What to type for a stream that cannot be advanced."""
     for relation in read_query(stream.query).relations if stream.query else ():
         base = context.catalog.streams.get(relation.name.casefold())

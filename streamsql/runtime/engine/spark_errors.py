@@ -377,9 +377,6 @@ def recurs(error: Any) -> bool:
     return isinstance(error, (AnalysisException, ParseException)) or "_SCHEMA_NOT_COMPATIBLE" in str(error)
 
 
-_NOT_OURS = ("/pyspark/", "/py4j/", "/streamsql/runtime/", "pyspark.zip", "/lib/python3")
-
-
 def _of_python(text: str) -> tuple[str, str]:
     """(exception, place) of an error that contains Python's traceback; empty without one.
 

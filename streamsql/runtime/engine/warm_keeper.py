@@ -21,9 +21,6 @@ from streamsql.runtime.engine.warm_engine import read_message, send_message, soc
 from streamsql.runtime.engine.warm_parser import answer_texts
 
 POLL = 0.2
-END_TIMEOUT = 60.0
-"""The seconds that the JVM of a console that has ended may take to end."""
-
 START_TIMEOUT = 300.0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
 from dataclasses import replace
 
-from streamsql.errors import Cancelled, NameFault
+from streamsql.errors import Cancelled, InputFault, NameFault, RuleFault
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import FlushQuery
 from streamsql.language.tokens import quote_name
@@ -13,7 +15,6 @@ from streamsql.plan.plans import Run
 from streamsql.results import Done
 from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
-from streamsql.runtime.checkpoints.no_data_batch import plan_no_data_batch
 from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.moments import shown
@@ -127,3 +128,27 @@ def _told(running: Running, watermark: int, zone: str) -> str:
 
 
 PLANS: Answers = {Flush: _flush}
+
+
+def plan_no_data_batch(checkpoint: Checkpoint, folder: Folder, watermark: int) -> int:
+    """Plan it. watermark: in milliseconds since 1970. Returns its number. Raises InputFault, RuleFault or
+    OSError.
+    """
+    newest = checkpoint.batches(last=1)
+    if not newest or newest[0].planned is None:
+        raise InputFault(f"no micro-batch is in the log of {checkpoint.folder}", code="UNKNOWN_BATCH")
+    [last] = newest
+    if last.committed is None:
+        raise RuleFault(
+            f"micro-batch {last.number} is not committed",
+            hint="START QUERY resumes it",
+            code="QUERY_RUNNING",
+        )
+    text = folder.read(f"offsets/{last.number}")
+    version, _, rest = text.partition("\n")
+    written, _, offsets = rest.partition("\n")
+    metadata = json.loads(written)
+    metadata |= {"batchWatermarkMs": watermark, "batchTimestampMs": int(time.time() * 1000)}
+    number = last.number + 1
+    folder.add(f"offsets/{number}", f"{version}\n{json.dumps(metadata)}\n{offsets}")
+    return number

@@ -139,6 +139,8 @@ def _contents(texts: dict[str, str]) -> Rows:
     parts["topics"] = [page for page in pages if page not in first]
     rows, titles = list[tuple[str, str]](), list[tuple[int, str]]()
     for title, entries in parts.items():
+        if not entries:  # of a feature that is not there
+            continue
         titles.append((len(rows), title))
         rows += entries
     return replace(table(("statement or topic", "description"), rows), sections=tuple(titles))

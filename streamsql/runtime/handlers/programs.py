@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
+import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamsql.calls import Assign, evaluate, run, text_of
+from streamsql.calls import Assign, Attr, Call, Node, Program, evaluate, run, text_of
 from streamsql.definitions import Sink, Table
 from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
 from streamsql.guard import informing
@@ -37,7 +40,6 @@ from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Text, counted
 from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch, rows_written
-from streamsql.runtime.engine.row_files import write_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.evidence.waiting import FIRST_MICRO_BATCH, waiting_for
@@ -353,3 +355,47 @@ PLANS: Answers = {
     plans.Write: _write,
     plans.Explain: _explain,
 }
+
+
+def write_rows(program: Program, env: dict[str, Any], folder: str) -> None:
+    """Run a program whose last step writes rows into a folder of Parquet files. Types that Arrow's writer
+    does not know are written by Spark. Raises what Spark raises.
+    """
+    *steps, last = program
+    run(tuple(steps), env)
+    rows = _rows(last.node, env)
+    if rows is None or not _plain(rows.schema):
+        run((last,), env)
+        return
+    import pyarrow.parquet as parquet
+
+    # Spark reads dates before 1582 by the version of the writer.
+    table = rows.toArrow().replace_schema_metadata({"org.apache.spark.version": "4.3.0"})
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    unfinished = Path(folder) / f"_{uuid.uuid4()}"  # which Spark does not read
+    parquet.write_table(table, unfinished)
+    os.rename(unfinished, Path(folder) / f"part{unfinished.name}.parquet")
+
+
+def _rows(node: Node, env: Mapping[str, Any]) -> Any:
+    """The DataFrame that is written; None if this is no write."""
+    while isinstance(node, (Attr, Call)):
+        if isinstance(node, Attr) and node.name == "write":
+            return evaluate(node.target, env)
+        node = node.target if isinstance(node, Attr) else node.function
+    return None
+
+
+def _plain(kind: Any) -> bool:
+    """Whether Arrow's Parquet files hold a type as Spark's do."""
+    from pyspark.sql import types as t
+
+    if isinstance(kind, t.StructType):
+        return all(_plain(f.dataType) for f in kind.fields) and len(kind.fields) > 0
+    if isinstance(kind, t.ArrayType):
+        return _plain(kind.elementType)
+    if isinstance(kind, t.MapType):
+        return _plain(kind.keyType) and _plain(kind.valueType)
+    known = (t.BooleanType, t.IntegralType, t.FloatType, t.DoubleType, t.DecimalType, t.StringType)
+    times = (t.BinaryType, t.DateType, t.TimestampType, t.TimestampNTZType)
+    return isinstance(kind, (*known, *times))

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from streamsql.connectors.base import file_name
+from streamsql.connectors.event_metrics import ADVANCES, MEASURED, ROWS
 from streamsql.connectors.messages import COUNTED
 from streamsql.guard import informing
 from streamsql.query_facts import Account, Amount
 from streamsql.runtime.engine.events import Event, Events
-from streamsql.runtime.queries.advance_counts import counted_once, without_advances
-from streamsql.runtime.queries.callback_connections import CallbackConnections
 from streamsql.runtime.queries.idle_polling import IdlePolling
 
 KEPT = 100
@@ -291,3 +291,86 @@ class _Listener:
 
     class Java:
         implements = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
+
+
+_RATES = ("inputRowsPerSecond", "processedRowsPerSecond")
+
+
+def counted_once(report: dict[str, Any]) -> dict[str, Any]:
+    """A progress report in which the rows of a source count once where a query reads it several times, such
+    as in a join with itself; changed in place. The sources keep their own counts. Sources of type rate do not
+    tell in their description which stream they are, so that each of them counts.
+    """
+    sources, rows = report.get("sources", []), report.get("numInputRows", 0)
+    each: dict[str, int] = {}
+    for number, source in enumerate(sources):
+        name = source.get("description", "")
+        name = f"{name} {number}" if name.startswith("Rate") else name
+        each[name] = max(each.get(name, 0), source.get("numInputRows", 0))
+    if len(each) < len(sources) and rows:
+        report["numInputRows"] = sum(each.values())
+        for rate in _RATES:
+            if isinstance(report.get(rate), (int, float)):
+                report[rate] = report[rate] * report["numInputRows"] / rows
+    return report
+
+
+def without_advances(report: dict[str, Any]) -> dict[str, Any]:
+    """A progress report whose counts do not include the rows of ADVANCE STREAM; changed in place."""
+    for name, counts in report.get("observedMetrics", {}).items():
+        if name.startswith(MEASURED) and counts.get(ADVANCES):
+            folder = f"/{file_name(name.removeprefix(f'{MEASURED} '))}]"
+            for source in report.get("sources", []):
+                if source.get("description", "").endswith(folder):
+                    _leave_out(report, source, counts)
+    return report
+
+
+def _leave_out(report: dict[str, Any], source: dict[str, Any], counts: dict[str, Any]) -> None:
+    # A query may read a stream several times, and Spark counts its rows as often.
+    times = source.get("numInputRows", 0) // max(1, counts.get(ROWS) or 1)
+    advances = times * counts[ADVANCES]
+    for entry in (source, report):
+        before = entry.get("numInputRows", 0)
+        after = max(0, before - advances)
+        entry["numInputRows"] = after
+        for rate in _RATES:
+            if before and isinstance(entry.get(rate), (int, float)):
+                entry[rate] = entry[rate] * after / before
+    source["onlyAdvances"] = not source["numInputRows"]
+
+
+class CallbackConnections:
+    """Closes the connections of queries whose threads have ended.
+
+    py4j opens one for each thread of the JVM that calls Python, with a socket and a thread on this side, and
+    never closes it. Each run of a query has a thread of its own, so that a console that starts and stops
+    queries would end at the limit of open files.
+    """
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+        # By run id, and of runs that have ended: (thread of the JVM, client, connection).
+        self._opened: dict[str, tuple[Any, Any, Any]] = {}
+        self._ending: list[tuple[Any, Any, Any]] = []
+
+    def opened(self, run_id: str) -> None:
+        """To be called in a callback of a run's thread: its connection is to be closed after the run."""
+        from py4j.clientserver import ClientServer
+
+        if not isinstance(self._gateway, ClientServer):
+            return  # PYSPARK_PIN_THREAD=false: threads share their connections
+        client = self._gateway.java_gateway_server.getCallbackClient()
+        thread = self._gateway.jvm.java.lang.Thread.currentThread()
+        self._opened[run_id] = thread, client, client.getPerThreadConnection()
+
+    def ended(self, run_id: str) -> None:
+        """Close the connections of runs that have ended, and whose threads have. Not for several threads."""
+        opened = self._opened.pop(run_id, None)
+        before, self._ending = [*self._ending, *([opened] if opened else [])], []
+        for thread, client, connection in before:
+            if thread.isAlive():
+                self._ending.append((thread, client, connection))
+                continue
+            client.connectionStopped(connection)  # removes it from those that the client keeps
+            connection.shutdown()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,6 @@ from streamsql.runtime.workspace.catalog_file import CATALOG
 from streamsql.runtime.workspace.folder import holder
 from streamsql.runtime.workspace.generations import Generations, move_over
 from streamsql.runtime.workspace.store import STATUS, Store
-from streamsql.runtime.workspace.trust import can_run_code
 
 
 @dataclass(frozen=True)
@@ -264,3 +264,29 @@ def _start(text: str) -> str:
     """The beginning of a statement, in one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= 60 else flat[:59] + "…"
+
+
+_RUNS_CODE = re.compile(
+    r"""spark\.(
+        master | remote | files | archives | extraListeners
+      | (jars | plugins | pyspark | python | r | submit | kubernetes | metrics | executorEnv)(\..*)?
+      | yarn\.appMasterEnv\..* | sql\.catalog\..*
+      | .*(java.?options | class.?path | library.?path | listeners | extensions)
+      | .*(discoveryScript | script | command | shell)(\..*)?
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NAMES_CLASS = re.compile(
+    r".*(class|classes|className|impl|providers?|factory|mapping|serializer|codecs?|registrator|protocol"
+    r"|handler|filters|manager)",
+    re.IGNORECASE,
+)
+_OF_SPARK = re.compile(r"[\w$-]*|org\.apache\.spark\.[\w.$]+")
+"""A class of Spark, or a short name."""
+
+
+def can_run_code(key: str, value: str) -> bool:
+    """Whether a setting can load or run code that is not Spark's own, or send queries elsewhere."""
+    if _RUNS_CODE.fullmatch(key):
+        return True
+    return bool(_NAMES_CLASS.fullmatch(key)) and not _OF_SPARK.fullmatch(value)

@@ -27,7 +27,10 @@ from statements import texts
 
 ROOMS = ("streamsql/features/fmt/", "streamsql/language/", "grammars/")
 
-SQL_TESTS = [*(ROOT / "examples").glob("*.test.sql"), *(ROOT / "tests" / "sql_tests").glob("*.test.sql")]
+SQL_TESTS = [
+    *(ROOT / "examples").glob("*.test.sql"),
+    *(ROOT / "tests" / "features" / "testing" / "sql_tests").glob("*.test.sql"),
+]
 
 
 def formatted(text: str) -> str:

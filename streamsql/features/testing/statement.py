@@ -7,19 +7,22 @@ from typing import Any, ClassVar
 
 from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Fragment, Name, Statement, clause, fragment_of, name_of
-from streamsql.language.statements.sink import names_of
+from streamsql.language.statements.base import (
+    Fragment,
+    Name,
+    Statement,
+    StatementWithBlock,
+    StatementWithBody,
+)
+from streamsql.language.statements.stream import AdvanceStream
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test(Statement):
-    """The parser sets body: the statements between BEGIN and END TEST."""
-
+class Test(StatementWithBlock):
     topic: ClassVar[str] = "testing"
     needs_spark: ClassVar[bool] = True
 
     name: Name
-    body: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +41,12 @@ class Given(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advance(Statement):
-    """ADVANCE STREAM, as tests write it. to: a timestamp as text, with its span."""
+class Advance(AdvanceStream):
+    """ADVANCE STREAM, as tests write it."""
 
     topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = False
     read_only: ClassVar[bool] = False
-    refers: ClassVar[str] = "stream"
-
-    name: Name
-    to: Name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +67,11 @@ class ExpectedRows:
     query: Fragment | None = None
     ordered: bool = False
     tolerance: float | None = None
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        written = node.get("Tolerance")
+        return {"tolerance": _tolerance(written)} if written else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,13 +107,12 @@ class ExpectWatermark(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectError(Statement):
-    """The parser sets body: the statement that is to be refused."""
+class ExpectError(StatementWithBody):
+    """body: the statement that is to be refused."""
 
     topic: ClassVar[str] = "testing"
 
     error_code: Name
-    body: Statement | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,27 +145,6 @@ class KillQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name | None = None
-
-
-def _given(node: Node, source: Source) -> Given:
-    file, query = node.get("GivenFile"), node.get("Query")
-    return Given(
-        name=name_of(node.get("StreamName")),
-        columns=names_of(clause(node, "ColumnNames")),
-        query=fragment_of(source, query) if query else None,
-        file=name_of(file.get("Path")) if file else None,
-    )
-
-
-def _expected(node: Node, source: Source) -> dict[str, Any]:
-    """The fields of ExpectedRows but the name."""
-    query, tolerance = node.get("Query"), node.get("Tolerance")
-    return {
-        "columns": names_of(clause(node, "ColumnNames")),
-        "query": fragment_of(source, query) if query else None,
-        "ordered": node.has("ORDERED"),
-        "tolerance": _tolerance(tolerance) if tolerance else None,
-    }
 
 
 def _tolerance(node: Node) -> float:

@@ -9,6 +9,8 @@ from typing import Any
 from streamsql.calls import run
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, RuleFault, StreamsqlError, did_you_mean
+from streamsql.features.testing.bench import Bench
+from streamsql.features.testing.further_rows import kept
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
@@ -19,8 +21,6 @@ from streamsql.runtime.engine.row_differences import DOUBLE, FLOAT
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.live.result_views import values
-from streamsql.runtime.testing.bench import Bench
-from streamsql.runtime.testing.further_rows import kept
 
 Row = tuple[Any, ...]
 

@@ -12,14 +12,14 @@ from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, SPECS, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault
+from streamsql.features.testing.cases import Case, chosen, collect, files_of_tests, script_of
+from streamsql.features.testing.reports import TapReport, TextReport, junit
+from streamsql.features.testing.runner import Outcome, run_cases
+from streamsql.features.testing.sessions import SessionFactory
 from streamsql.output.colors import is_terminal, wants_color
 from streamsql.output.printer import Printer
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings, rules_setting
-from streamsql.testing.cases import Case, chosen, collect, files_of_tests, script_of
-from streamsql.testing.reports import TapReport, TextReport, junit
-from streamsql.testing.runner import Outcome, run_cases
-from streamsql.testing.sessions import SessionFactory
 
 FAILED, NOT_RUN = 1, 2
 """Exit codes: a test has failed; tests could not be run."""
@@ -52,6 +52,13 @@ def test_parser() -> argparse.ArgumentParser:
     add("--no-config", action="store_true", help="read no config file")
     add("--debug", action="store_true", help="show Python tracebacks of errors")
     return parser
+
+
+def options_of(words: list[str]) -> argparse.Namespace:
+    """The options of `streamsql test`, and the function that runs it."""
+    options = test_parser().parse_args(words)
+    options.run = run_tests
+    return options
 
 
 def run_tests(options: argparse.Namespace) -> int:

@@ -7,13 +7,13 @@ from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from streamsql.errors import StreamsqlError, UnmetExpectation
+from streamsql.features.testing.cases import Case
+from streamsql.features.testing.runner import Outcome
 from streamsql.output.colors import BOLD, DIM, FAULT, paint, paint_error
 from streamsql.output.control_characters import harmless
 from streamsql.output.error_text import format_error
 from streamsql.output.formats import PLAIN, draw
 from streamsql.results import Rows
-from streamsql.testing.cases import Case
-from streamsql.testing.runner import Outcome
 
 OK = "32"
 

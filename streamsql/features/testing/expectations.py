@@ -7,8 +7,11 @@ from typing import Any
 
 from streamsql.definitions import Query
 from streamsql.errors import RuleFault, Span, StreamsqlError, UnmetExpectation
+from streamsql.features.testing import statement as statements
+from streamsql.features.testing.bench import Bench
+from streamsql.features.testing.further_rows import prepared
+from streamsql.features.testing.tables import Row, Table, expected_rows, kept_rows, selected, table_of
 from streamsql.language.origin import Origin
-from streamsql.language.statements import test
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.tokens import quote, quote_name
 from streamsql.runtime.engine.moments import mark, shown
@@ -16,14 +19,11 @@ from streamsql.runtime.engine.row_differences import differences, same_row
 from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.explanations import explanations
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.testing.bench import Bench
-from streamsql.runtime.testing.further_rows import prepared
-from streamsql.runtime.testing.results import Row, Table, expected_rows, kept_rows, selected, table_of
 
 MISSING, EXTRA = "missing", "too many"
 
 
-def _rows(bench: Bench, statement: test.ExpectRows) -> None:
+def _rows(bench: Bench, statement: statements.ExpectRows) -> None:
     table = table_of(bench, statement.name).of(statement.columns, statement.name)
     expected = expected_rows(bench, statement.query, table.columns, statement.name)
     if statement.contains:
@@ -34,7 +34,7 @@ def _rows(bench: Bench, statement: test.ExpectRows) -> None:
     _compare(bench, statement, table, expected, missing, extra)
 
 
-def _changes(bench: Bench, statement: test.ExpectChanges) -> None:
+def _changes(bench: Bench, statement: statements.ExpectChanges) -> None:
     sink, rows = kept_rows(bench, statement.name)
     columns = tuple((f.name, f.dataType.simpleString()) for f in rows.schema.fields)
     own = columns[0][0].casefold() == "_op"  # what is written into the sink are changes
@@ -47,7 +47,7 @@ def _changes(bench: Bench, statement: test.ExpectChanges) -> None:
     _compare(bench, statement, table, expected, missing, extra, "the changes of ")
 
 
-def _no_changes(bench: Bench, statement: test.ExpectNoChanges) -> None:
+def _no_changes(bench: Bench, statement: statements.ExpectNoChanges) -> None:
     sink, rows = kept_rows(bench, statement.name)
     changes = bench.changes(sink.name.casefold())
     if not changes:
@@ -57,7 +57,7 @@ def _no_changes(bench: Bench, statement: test.ExpectNoChanges) -> None:
     raise _unmet(bench, f"{statement.name} has changed: {number}", statement.name, table, [], list(changes))
 
 
-def _late_rows(bench: Bench, statement: test.ExpectLateRows) -> None:
+def _late_rows(bench: Bench, statement: statements.ExpectLateRows) -> None:
     query = query_of(bench, statement.name)
     table = selected(bench, f"SELECT * FROM LATE ROWS OF QUERY {quote_name(query.name)}")
     columns = statement.columns or tuple(Name(n) for n in table.names if not n.startswith("_"))
@@ -69,7 +69,7 @@ def _late_rows(bench: Bench, statement: test.ExpectLateRows) -> None:
 
 def _compare(
     bench: Bench,
-    statement: test.ExpectRows | test.ExpectChanges | test.ExpectLateRows,
+    statement: statements.ExpectRows | statements.ExpectChanges | statements.ExpectLateRows,
     table: Table,
     expected: Sequence[Row],
     missing: list[Row],
@@ -152,7 +152,7 @@ def query_of(bench: Bench, name: Name) -> Query:
     return catalog.query(name)
 
 
-def _watermark(bench: Bench, statement: test.ExpectWatermark) -> None:
+def _watermark(bench: Bench, statement: statements.ExpectWatermark) -> None:
     query = query_of(bench, statement.name)
     running = bench.session.queries.all[query.name.casefold()]
     if running.is_refresh:
@@ -181,7 +181,7 @@ def _time(bench: Bench, written: Name) -> str:
     return shown(int(rows[0][0]), bench.zone)
 
 
-def _failure(bench: Bench, statement: test.ExpectFailure) -> None:
+def _failure(bench: Bench, statement: statements.ExpectFailure) -> None:
     query = query_of(bench, statement.name)
     running = bench.session.queries.all[query.name.casefold()]
     code = statement.error_code
@@ -209,7 +209,7 @@ def _parents(condition: str) -> list[str]:
     return [condition.partition(".")[0]] if "." in condition else []
 
 
-def _error(bench: Bench, statement: test.ExpectError) -> None:
+def _error(bench: Bench, statement: statements.ExpectError) -> None:
     assert statement.body
     try:
         bench.execute(prepared(bench.session, statement.body))
@@ -226,11 +226,11 @@ def _error(bench: Bench, statement: test.ExpectError) -> None:
 
 Expectation = Callable[[Bench, Any], None]
 EXPECTATIONS: dict[type[Statement], Expectation] = {
-    test.ExpectRows: _rows,
-    test.ExpectChanges: _changes,
-    test.ExpectNoChanges: _no_changes,
-    test.ExpectLateRows: _late_rows,
-    test.ExpectWatermark: _watermark,
-    test.ExpectFailure: _failure,
-    test.ExpectError: _error,
+    statements.ExpectRows: _rows,
+    statements.ExpectChanges: _changes,
+    statements.ExpectNoChanges: _no_changes,
+    statements.ExpectLateRows: _late_rows,
+    statements.ExpectWatermark: _watermark,
+    statements.ExpectFailure: _failure,
+    statements.ExpectError: _error,
 }

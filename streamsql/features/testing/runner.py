@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Protocol
 
 from streamsql.errors import Cancelled, StartFault, StreamsqlError
+from streamsql.features.testing.bench import Bench
+from streamsql.features.testing.cases import Case
+from streamsql.features.testing.pipeline import Pipeline
+from streamsql.features.testing.sessions import SessionFactory
+from streamsql.features.testing.statement import Test
+from streamsql.features.testing.test_run import run_test
 from streamsql.language.parser import parse
-from streamsql.language.statements.test import Test
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.testing.bench import Bench
-from streamsql.runtime.testing.test_run import run_test
-from streamsql.testing.cases import Case
-from streamsql.testing.pipeline import Pipeline
-from streamsql.testing.sessions import SessionFactory
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,15 @@ from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
 from streamsql.definitions import Stream
 from streamsql.errors import NameFault, RuleFault
+from streamsql.features.testing.statement import Advance, Given
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.insert import Insert
-from streamsql.language.statements.test import Given
 from streamsql.language.tokens import quote_name
 from streamsql.language.values_rows import rows_of_values
 from streamsql.plan.context import Context
 from streamsql.plan.plans import Plan, Write
+from streamsql.plan.statements.advances import advance_stream
 from streamsql.plan.statements.inserts import insert
 
 
@@ -127,3 +128,6 @@ def _write(stream: Stream, rows: Node, context: Context) -> Plan:
     write = Var("result").call("coalesce", 1).attr("write").call("mode", "append").call("parquet", folder)
     program = (Assign("result", rows), Assign("", write))
     return Write(program, f"one micro-batch for {stream.name}", folder=folder)
+
+
+PLANNERS = {Given: given, Advance: advance_stream}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.testing.actions import ACTIONS
+from streamsql.features.testing.bench import Bench
+from streamsql.features.testing.expectations import EXPECTATIONS
+from streamsql.features.testing.further_rows import prepared
+from streamsql.features.testing.statement import ExpectFailure, Test
 from streamsql.language.statements.base import Statement
-from streamsql.language.statements.test import ExpectFailure, Test
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.testing.actions import ACTIONS
-from streamsql.runtime.testing.bench import Bench
-from streamsql.runtime.testing.expectations import EXPECTATIONS
-from streamsql.runtime.testing.further_rows import prepared
 
 
 def run_test(bench: Bench, test: Test, source: Source) -> None:

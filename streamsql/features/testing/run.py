@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamsql.errors import RuleFault
-from streamsql.language.statements import test
+from streamsql.features.testing import statement as statements
 from streamsql.language.statements.base import Statement
 from streamsql.results import Result
 from streamsql.runtime.handlers import Answers
@@ -12,7 +12,7 @@ from streamsql.runtime.parts import SessionParts
 
 def _refuse(parts: SessionParts, statement: Statement) -> Result:
     """Raise RuleFault."""
-    alone = isinstance(statement, test.Test)
+    alone = isinstance(statement, statements.Test)
     raise RuleFault(
         "a TEST runs in a session of its own" if alone else "this statement belongs into a TEST",
         detail="" if alone else "TEST 'name' BEGIN GIVEN …; EXPECT …; END TEST;",
@@ -24,16 +24,16 @@ def _refuse(parts: SessionParts, statement: Statement) -> Result:
 
 DIRECT: Answers = dict.fromkeys(
     (
-        test.Test,
-        test.ExpectNoChanges,
-        test.ExpectChanges,
-        test.ExpectLateRows,
-        test.ExpectWatermark,
-        test.ExpectError,
-        test.ExpectFailure,
-        test.ExpectRows,
-        test.RestartQuery,
-        test.KillQuery,
+        statements.Test,
+        statements.ExpectNoChanges,
+        statements.ExpectChanges,
+        statements.ExpectLateRows,
+        statements.ExpectWatermark,
+        statements.ExpectError,
+        statements.ExpectFailure,
+        statements.ExpectRows,
+        statements.RestartQuery,
+        statements.KillQuery,
     ),
     _refuse,
 )

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.testing.bench import Bench
+from streamsql.features.testing.pipeline import Pipeline
+from streamsql.features.testing.reports import explained
+from streamsql.features.testing.statement import Test
+from streamsql.features.testing.test_run import run_test
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Name
-from streamsql.language.statements.test import Test
 from streamsql.output.script_files import read_file
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
-from streamsql.runtime.testing.bench import Bench
-from streamsql.runtime.testing.test_run import run_test
-from streamsql.testing.pipeline import Pipeline
-from streamsql.testing.reports import explained
 
 
 class PythonSession:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from streamsql.definitions import Stream
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.testing.further_rows import prepared
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.insert import Insert
@@ -14,7 +15,6 @@ from streamsql.language.statements.session import Exit, SourceFile
 from streamsql.output.script_runner import included
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
-from streamsql.runtime.testing.further_rows import prepared
 
 
 class Pipeline:

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from scripts import run_process
 
+from streamsql.features.testing.cases import collect
+from streamsql.features.testing.reports import TapReport, TextReport, junit
+from streamsql.features.testing.runner import Outcome, run_cases
+from streamsql.features.testing.sessions import SessionFactory
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.row_differences import differences
 from streamsql.runtime.engine.settings import Settings
-from streamsql.testing.cases import collect
-from streamsql.testing.reports import TapReport, TextReport, junit
-from streamsql.testing.runner import Outcome, run_cases
-from streamsql.testing.sessions import SessionFactory
 
-ROOMS = ("streamsql/testing/", "streamsql/runtime/")
+ROOMS = ("streamsql/features/testing/", "streamsql/runtime/")
 
 TESTS = Path(__file__).parent / "sql_tests"
-GOLDEN = Path(__file__).parent / "golden" / "sql_tests"
+GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture(scope="module")

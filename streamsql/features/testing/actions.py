@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.definitions import Query
-from streamsql.language.statements import test
+from streamsql.features.testing import statement as statements
+from streamsql.features.testing.bench import Bench
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.query import StartQuery, StopQuery
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.queries.run import BUSY
-from streamsql.runtime.testing.bench import Bench
 
 
 def _named(bench: Bench, name: Name | None) -> list[Query]:
@@ -21,7 +21,7 @@ def _named(bench: Bench, name: Name | None) -> list[Query]:
     return sorted(queries, key=lambda query: bool(query.inputs))
 
 
-def _restart(bench: Bench, statement: test.RestartQuery) -> None:
+def _restart(bench: Bench, statement: statements.RestartQuery) -> None:
     for query in _named(bench, statement.name):
         name = Name(query.name, statement.name.span if statement.name else statement.span)
         running = bench.session.queries.all.get(query.name.casefold())
@@ -31,7 +31,7 @@ def _restart(bench: Bench, statement: test.RestartQuery) -> None:
         bench.execute(StartQuery(name=name, text=f"START QUERY {quote_name(query.name)}"))
 
 
-def _kill(bench: Bench, statement: test.KillQuery) -> None:
+def _kill(bench: Bench, statement: statements.KillQuery) -> None:
     """End queries at once. The commit of the last micro-batch is removed, as if it had not been written."""
     for query in reversed(_named(bench, statement.name)):
         running = bench.session.queries.all.get(query.name.casefold())
@@ -51,6 +51,6 @@ def _remove_last_commit(folder: Path) -> None:
 
 
 ACTIONS: dict[type[Statement], Callable[[Bench, Any], None]] = {
-    test.RestartQuery: _restart,
-    test.KillQuery: _kill,
+    statements.RestartQuery: _restart,
+    statements.KillQuery: _kill,
 }

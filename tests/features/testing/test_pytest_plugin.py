@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 
-ROOMS = ("streamsql/testing/", "streamsql/runtime/testing/")
+import streamsql
+
+ROOMS = ("streamsql/features/testing/", "streamsql/testing/")
 
 pytestmark = pytest.mark.usefixtures("processes")
 
 pytest_plugins = "pytester"
+
+# pytester forgets the modules that its run imports: those after it would have other classes of the same names.
+for module in (*(m.name for m in walk_packages(streamsql.__path__, "streamsql.")), "sqlglot.optimizer.scope"):
+    if not module.startswith("streamsql.__main__"):
+        import_module(module)
 
 PLUGIN = "streamsql.testing.pytest_plugin"
 # Where the package was installed before it had the plugin.
