@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+from dataclasses import fields, replace
+from inspect import getsource
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from streamsql.language.grammar import load
 from streamsql.language.parser import parse, parse_script, split_script
 from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement, StatementWithBlock, StatementWithBody
+from streamsql.language.statements.binder import FIELDS
 from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.output.printer import Printer
 from streamsql.plan.context import Context
@@ -33,6 +35,15 @@ each_statement = pytest.mark.parametrize("rule", STATEMENTS)
 def classes_below(kind: type[Statement]) -> set[type[Statement]]:
     """All classes that are derived from a class."""
     return {kind for below in kind.__subclasses__() for kind in (below, *classes_below(below))}
+
+
+@each_statement
+def test_each_field_of_a_statement_is_read(rule: str) -> None:
+    kind = STATEMENTS[rule]
+    by_parser = {"body", "doubt", "of_spark", *(field.name for field in fields(Statement))}
+    own = getsource(kind.own_fields)
+    names = {field.name for field in fields(kind)} - by_parser - FIELDS.keys()
+    assert [name for name in names if f'"{name}"' not in own] == []
 
 
 def test_every_class_of_a_statement_is_registered() -> None:

@@ -156,6 +156,14 @@ def target_of(text: str) -> Target | None:
     return Target(" ".join(verb), unquote(rest[at]), rest[at].span)
 
 
+def described(text: str) -> Target | None:
+    """What DESCRIBE name describes; None for other statements."""
+    tokens = tokenize(text, strict=False)
+    if len(tokens) != 2 or tokens[0].upper not in ("DESCRIBE", "DESC"):
+        return None
+    return Target("DESCRIBE", unquote(tokens[1]), tokens[1].span)
+
+
 def inserted_into(text: str) -> str:
     """The (dotted) name of the table of INSERT INTO; "" for another statement."""
     tokens = tokenize(text, strict=False)

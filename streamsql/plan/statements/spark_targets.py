@@ -9,9 +9,9 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, RuleFault, Source, Span, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
-from streamsql.language.spark_definitions import Target, target_of
+from streamsql.language.spark_definitions import Target, described, target_of
 from streamsql.language.statements.base import Fragment, Statement
-from streamsql.language.tokens import quote_name, tokenize, unquote
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
 from streamsql.plan.statements.altered import anew, moved_rows, not_there
 
@@ -40,12 +40,10 @@ def description(statement: Statement, context: Context) -> Statement | None:
     """The console's own DESCRIBE for SHOW with the name of one thing, as DuckDB has it, and for DESCRIBE of a
     stream that Spark cannot analyze; None for another statement. Raises NameFault if nothing has that name.
     """
-    words = tokenize(statement.text)
-    if len(words) == 2 and words[0].upper in ("DESCRIBE", "DESC"):
-        stream = context.catalog.streams.get(unquote(words[1]).casefold())
-        if stream is None or not _is_refused(stream, context):
-            return None
-        return _own_description(statement, stream, words[1].span)
+    named = described(statement.text)
+    stream = context.catalog.streams.get(named.name.casefold()) if named else None
+    if named and stream and _is_refused(stream, context):
+        return _own_description(statement, stream, named.span)
     target = target_of(statement.text)
     if target is None or target.verb != "SHOW":
         return None
