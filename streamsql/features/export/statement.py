@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source
-from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, name_of
+from streamsql.language.statements.base import Name, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,9 +18,3 @@ class ExportQuery(Statement):
 
     name: Name | None
     path: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExportQuery:
-        return cls(
-            name=None if node.has("ALL") else name_of(node.get("QueryName")), path=name_of(node.get("Path"))
-        )

@@ -67,10 +67,6 @@ class ExpectNoChanges(Statement):
 
     name: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ExpectNoChanges:
-        return cls(name=name_of(node.get("Target")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedRows:
@@ -172,11 +168,6 @@ class RestartQuery(Statement):
 
     name: Name | None
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> RestartQuery:
-        query = node.get("QueryName")
-        return cls(name=name_of(query) if query else None)
-
 
 @dataclass(frozen=True, kw_only=True)
 class KillQuery(Statement):
@@ -188,11 +179,6 @@ class KillQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name | None = None
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> KillQuery:
-        query = node.get("QueryName")
-        return cls(name=name_of(query) if query else None)
 
 
 def _given(node: Node, source: Source) -> Given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -49,8 +50,10 @@ class Statement:
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Statement:
-        """The statement of a node of its rule. Raises SyntaxFault or RuleFault."""
-        return cls()
+        """The statement of a node of its rule, with those of its fields that are in FIELDS; a class with
+        other fields reads them itself. Raises SyntaxFault or RuleFault.
+        """
+        return cls(**{name: of(node) for name, of in FIELDS.items() if name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +180,25 @@ class QueryClauses:
             self.retain,
         )
         return any(clauses)
+
+
+def _named(node: Node) -> Name | None:
+    """The first name in a node, of an entry that is there; None where ALL stands in its place."""
+    names = (part for part in node.parts if part.name in _ENTRIES)
+    return next(map(name_of, names), None)
+
+
+_ENTRIES = ("QueryName", "LiveTableName", "StreamName", "SinkName", "FunctionName", "RelationName", "Target",
+            "Connector")  # fmt: skip
+FIELDS: dict[str, Callable[[Node], Any]] = {
+    "name": _named,
+    "path": lambda node: name_of(node.get("Path")),
+    "pattern": lambda node: node.text("String"),
+    "extended": lambda node: node.has("EXTENDED"),
+    "if_exists": lambda node: node.has("IfExists"),
+    "cascade": lambda node: node.has("CASCADE"),
+}
+"""What the fields of statements with these names are, in the node of their rule."""
 
 
 def name_of(node: Node | None) -> Name:

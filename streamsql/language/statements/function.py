@@ -49,10 +49,6 @@ class DropFunction(Statement):
     name: Name
     if_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropFunction:
-        return _drop(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowPythonFunctions(Statement):
@@ -62,20 +58,12 @@ class ShowPythonFunctions(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowPythonFunctions:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeFunction(Statement):
     topic: ClassVar[str] = "python"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeFunction:
-        return cls(name=name_of(node.get("FunctionName")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +72,6 @@ class ShowCreateFunction(Statement):
     refers: ClassVar[str] = "function"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowCreateFunction:
-        return cls(name=name_of(node.get("FunctionName")))
 
 
 def _create(node: Node, source: Source) -> CreateFunction:
@@ -101,7 +85,3 @@ def _create(node: Node, source: Source) -> CreateFunction:
         columns=columns_of(source, table.get("ColumnDefs")) if table else (),
         **replacement_of(node),
     )
-
-
-def _drop(node: Node, source: Source) -> DropFunction:
-    return DropFunction(name=name_of(node.get("FunctionName")), if_exists=node.has("IfExists"))

@@ -56,10 +56,6 @@ class DropLiveTable(Statement):
     name: Name
     if_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropLiveTable:
-        return _drop(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowLiveTables(Statement):
@@ -68,10 +64,6 @@ class ShowLiveTables(Statement):
     topic: ClassVar[str] = "live tables"
 
     pattern: str = ""
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowLiveTables:
-        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +74,6 @@ class ShowStages(Statement):
 
     name: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowStages:
-        return cls(name=name_of(node.get("QueryName")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeLiveTable(Statement):
@@ -94,10 +82,6 @@ class DescribeLiveTable(Statement):
 
     name: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeLiveTable:
-        return cls(name=name_of(node.get("LiveTableName")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateLiveTable(Statement):
@@ -105,10 +89,6 @@ class ShowCreateLiveTable(Statement):
     refers: ClassVar[str] = "live_table"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowCreateLiveTable:
-        return cls(name=name_of(node.get("LiveTableName")))
 
 
 def _create(node: Node, source: Source) -> CreateLiveTable:
@@ -128,7 +108,3 @@ def _create(node: Node, source: Source) -> CreateLiveTable:
         comment=comment.text("String") if comment else "",
         **replacement_of(node),
     )
-
-
-def _drop(node: Node, source: Source) -> DropLiveTable:
-    return DropLiveTable(name=name_of(node.get("LiveTableName")), if_exists=node.has("IfExists"))

@@ -21,10 +21,6 @@ class ShowQueries(Statement):
     extended: bool = False
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowQueries:
-        return cls(extended=node.has("EXTENDED"), pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeQuery(Statement):
@@ -32,10 +28,6 @@ class DescribeQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeQuery:
-        return cls(name=name_of(node.get("QueryName")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +93,6 @@ class DropQuery(Statement):
     name: Name | None
     if_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropQuery:
-        return _drop(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class FlushQuery(Statement):
@@ -116,10 +104,6 @@ class FlushQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> FlushQuery:
-        return cls(name=name_of(node.get("QueryName")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +145,3 @@ def _await(node: Node, source: Source) -> AwaitQuery:
 
 def _stop(node: Node, source: Source) -> StopQuery:
     return StopQuery(name=_maybe_all(node), drain=node.has("WithDrain"), timeout=_timeout(node))
-
-
-def _drop(node: Node, source: Source) -> DropQuery:
-    return DropQuery(name=_maybe_all(node), if_exists=node.has("IfExists"))

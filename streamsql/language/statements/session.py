@@ -69,10 +69,6 @@ class SourceFile(Statement):
 
     path: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> SourceFile:
-        return cls(path=name_of(node.get("Path")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Help(Statement):
@@ -93,20 +89,12 @@ class ShowConnectors(Statement):
 
     name: Name | None = None
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowConnectors:
-        return cls(name=_optional(node, "Connector"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeConnector(Statement):
     topic: ClassVar[str] = "streams"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeConnector:
-        return cls(name=name_of(node.get("Connector")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,10 +106,6 @@ class ShowTables(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowTables:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowViews(Statement):
@@ -131,10 +115,6 @@ class ShowViews(Statement):
     needs_spark: ClassVar[bool] = True
 
     pattern: str = ""
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowViews:
-        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,10 +59,6 @@ class DropSink(Statement):
     name: Name
     if_exists: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropSink:
-        return _drop(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowSinks(Statement):
@@ -72,10 +68,6 @@ class ShowSinks(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowSinks:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeSink(Statement):
@@ -84,10 +76,6 @@ class DescribeSink(Statement):
 
     name: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeSink:
-        return cls(name=name_of(node.get("SinkName")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateSink(Statement):
@@ -95,10 +83,6 @@ class ShowCreateSink(Statement):
     refers: ClassVar[str] = "sink"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowCreateSink:
-        return cls(name=name_of(node.get("SinkName")))
 
 
 def names_of(node: Node | None, rule: str = "ColumnName") -> tuple[Name, ...]:
@@ -129,7 +113,3 @@ def _create(node: Node, source: Source) -> CreateSink:
         comment=comment.text("String") if comment else "",
         **replacement_of(node),
     )
-
-
-def _drop(node: Node, source: Source) -> DropSink:
-    return DropSink(name=name_of(node.get("SinkName")), if_exists=node.has("IfExists"))

@@ -67,10 +67,6 @@ class DropStream(Statement):
     if_exists: bool = False
     cascade: bool = False
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DropStream:
-        return _drop(node, source)
-
 
 @dataclass(frozen=True, kw_only=True)
 class AdvanceStream(Statement):
@@ -114,10 +110,6 @@ class ShowStreams(Statement):
 
     pattern: str = ""
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowStreams:
-        return cls(pattern=node.text("String"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeStream(Statement):
@@ -126,10 +118,6 @@ class DescribeStream(Statement):
 
     name: Name
 
-    @classmethod
-    def read(cls, node: Node, source: Source) -> DescribeStream:
-        return cls(name=name_of(node.get("StreamName")))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateStream(Statement):
@@ -137,10 +125,6 @@ class ShowCreateStream(Statement):
     refers: ClassVar[str] = "stream"
 
     name: Name
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowCreateStream:
-        return cls(name=name_of(node.get("StreamName")))
 
 
 def create_stream(node: Node, source: Source) -> CreateStream:
@@ -174,10 +158,4 @@ def create_stream(node: Node, source: Source) -> CreateStream:
         comment=comment.text("String") if comment else "",
         malformed="into" if into else word,
         malformed_sink=name_of(into.get("SinkName")) if into else None,
-    )
-
-
-def _drop(node: Node, source: Source) -> DropStream:
-    return DropStream(
-        name=name_of(node.get("StreamName")), if_exists=node.has("IfExists"), cascade=node.has("CASCADE")
     )
