@@ -37,7 +37,6 @@ from streamsql.runtime.handlers import (
     definitions,
     flush,
     help,
-    lateness,
     programs,
     queries,
     server,
@@ -62,7 +61,6 @@ PLANS: Answers = {
     **programs.PLANS,
     **queries.PLANS,
     **flush.PLANS,
-    **lateness.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,

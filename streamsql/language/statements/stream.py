@@ -88,21 +88,6 @@ class AdvanceStream(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowLateness(Statement):
-    topic: ClassVar[str] = "watermarks"
-    not_on_connect: ClassVar[str] = "event time"
-    needs_spark: ClassVar[bool] = True
-    refers: ClassVar[str] = "stream"
-
-    name: Name
-    chart: bool = False
-
-    @classmethod
-    def read(cls, node: Node, source: Source) -> ShowLateness:
-        return cls(name=name_of(node.get("StreamName")), chart=node.has("AsChart"))
-
-
-@dataclass(frozen=True, kw_only=True)
 class ShowStreams(Statement):
     """pattern: of the names, "" for all."""
 
