@@ -17,7 +17,6 @@ from test_reopened import Open, Opened, opened  # noqa: F401
 
 from streamsql.cli.open_workspace import console_beside
 from streamsql.errors import Source, StreamsqlError
-from streamsql.features.metrics.query_metrics import QueryMetrics
 from streamsql.language.parser import parse, split_script
 from streamsql.output.frames import NEVER_CUT, View, frame, one_line
 from streamsql.query_facts import Account
@@ -172,6 +171,8 @@ def places(console: Console | Opened, query: str, stream: str) -> Places:
         verified = answer.message
     except StreamsqlError as error:
         verified = f"{error.message}\n{error.detail}"
+    from streamsql.features.metrics.query_metrics import QueryMetrics  # one of the places, if it is there
+
     metrics = {
         sample.name: sample.value
         for family in QueryMetrics(console.session.parts).collect()

@@ -21,13 +21,13 @@ from streamsql.language.statements.select import Select
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
-from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
+from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, Server, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
-from streamsql.plan.statements.advances import advance_stream, flush_query, show_lateness
+from streamsql.plan.statements.advances import advance_stream, flush_query
 from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
 from streamsql.plan.statements.existing import (
     checkpoint_of,
@@ -182,5 +182,4 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Watch: _watch,
     AdvanceStream: advance_stream,
     FlushQuery: flush_query,
-    ShowLateness: show_lateness,
 }

@@ -361,6 +361,16 @@ class Start(Plan):
 
 
 @dataclass(frozen=True)
+class Flush(Plan):
+    """FLUSH QUERY. run: as START QUERY plans it; ranges: the seconds that event time must pass the newest
+    row so that all windows, sessions and time ranges end.
+    """
+
+    run: Run
+    ranges: float
+
+
+@dataclass(frozen=True)
 class Explain(Plan):
     """mode: see statements/explain.py; plan: the plan to explain."""
 

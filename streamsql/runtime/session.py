@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from streamsql.catalog import Catalog
@@ -14,10 +15,12 @@ from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
 from streamsql.feature_registry import handlers
 from streamsql.guard import informing
-from streamsql.language.dialects.translation import Translation
+from streamsql.language.dialects.proposals_after_failure import Judge, offered
+from streamsql.language.dialects.translation import Translation, is_readable
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
 from streamsql.plan import planner, plans
+from streamsql.plan.chosen_dialect import event_time, translation_of
 from streamsql.plan.resolver import list_columns
 from streamsql.plan.sink_relations import read_of_sink
 from streamsql.results import Leave, Result, Started, Text
@@ -26,7 +29,6 @@ from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
 from streamsql.runtime.console_session import Activity, JobProgress, Summary
-from streamsql.runtime.dialect_proposals import chosen_translation, with_proposal
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
@@ -37,7 +39,6 @@ from streamsql.runtime.handlers import (
     definitions,
     flush,
     help,
-    lateness,
     programs,
     queries,
     server,
@@ -62,7 +63,6 @@ PLANS: Answers = {
     **programs.PLANS,
     **queries.PLANS,
     **flush.PLANS,
-    **lateness.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,
@@ -296,3 +296,50 @@ class Session(StatementSession):
         parts.queries.close()
         parts.kept.close()
         parts.engine.close()
+
+
+def with_proposal(error: StreamsqlError, text: str, parts: SessionParts) -> StreamsqlError:
+    """The error of a statement, with a proposal where the statement is one of another dialect."""
+    judge = partial(_judge, parts)
+    return informing(lambda: offered(error, text, judge()), error)
+
+
+def _judge(parts: SessionParts) -> Judge:
+    parses: Callable[[str], bool] = is_readable
+    if parts.engine.started and hasattr(parts.spark, "_jsparkSession"):
+        parses = _by_spark(parts)
+    return Judge(parses, partial(functions_of, parts), partial(event_time, parts.catalog))
+
+
+def _by_spark(parts: SessionParts) -> Callable[[str], bool]:
+    """Whether Spark's parser takes a query."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    parser = parts.spark._jsparkSession.sessionState().sqlParser()
+
+    def parses(query: str) -> bool:
+        try:
+            parser.parsePlan(query)
+        except (PySparkException, Py4JJavaError):
+            return False
+        return True
+
+    return parses
+
+
+def functions_of(parts: SessionParts) -> frozenset[str]:
+    """The names, folded, of the user's functions: those of the console, and Spark's own."""
+    names = set(parts.catalog.functions)
+    if parts.engine.started:
+        rows = parts.spark.sql("SHOW USER FUNCTIONS").collect()
+        names |= {row[0].rpartition(".")[2].casefold() for row in rows}
+    return frozenset(names)
+
+
+def chosen_translation(parts: SessionParts) -> Translation | None:
+    """The translation of the dialect that is chosen; None for Spark's."""
+    preferences = parts.config.preferences
+    if preferences["dialect"] == "spark":
+        return None
+    return translation_of(preferences["dialect"], parts.catalog, functions_of(parts))

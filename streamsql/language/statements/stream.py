@@ -69,17 +69,6 @@ class AdvanceStream(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowLateness(Statement):
-    topic: ClassVar[str] = "watermarks"
-    not_on_connect: ClassVar[str] = "event time"
-    needs_spark: ClassVar[bool] = True
-    refers: ClassVar[str] = "stream"
-
-    name: Name
-    chart: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class ShowStreams(Statement):
     """pattern: of the names, "" for all."""
 

@@ -1,4 +1,4 @@
-"""ADVANCE STREAM, FLUSH QUERY and SHOW LATENESS: event time moves on, and how far behind it rows arrive."""
+"""ADVANCE STREAM and FLUSH QUERY: event time moves on."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from streamsql.calls import Assign, Attr, calls_in
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
 from streamsql.definitions import Query, Stream
-from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.errors import RuleFault
 from streamsql.language.durations import durations_in
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.query import FlushQuery
-from streamsql.language.statements.stream import AdvanceStream, ShowLateness
+from streamsql.language.statements.stream import AdvanceStream
 from streamsql.language.tokens import quote, quote_name
-from streamsql.plan.context import Context, reads_of
-from streamsql.plan.event_time_plans import Flush, Lateness, Measurable
-from streamsql.plan.lowering.late_rows import check_sources, stream_batches
-from streamsql.plan.plans import Plan, Refresh, Run, Write
+from streamsql.plan.context import Context
+from streamsql.plan.plans import Flush, Plan, Refresh, Run, Write
 from streamsql.plan.statements.existing import start_plan
 
 LOSING = frozenset({"socket"})
@@ -113,42 +111,3 @@ def _computed(query: Query, run: Run, statement: FlushQuery, context: Context) -
         span=statement.name.span,
         code="WRONG_KIND",
     )
-
-
-def show_lateness(statement: ShowLateness, context: Context) -> Plan:
-    """SHOW LATENESS: the queries whose micro-batches of the stream can be read again; none if its source
-    cannot. Raises NameFault or RuleFault.
-    """
-    stream, name = context.catalog.stream(statement.name), statement.name
-    if stream.watermark is None or not stream.connector:
-        raise RuleFault(
-            f"the lateness of {stream.name} is not known: it has no "
-            + ("watermark" if stream.connector else "source of its own"),
-            detail="lateness is measured by the event-time column of a watermark",
-            hint="CREATE OR REPLACE STREAM … USING … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES",
-            span=name.span,
-            code="MISSING_WATERMARK",
-        )
-    try:
-        check_sources([stream], name.span)
-    except RuleFault:
-        return Lateness(stream, (), statement.chart)
-    queries = []
-    for query in context.catalog.queries.values():
-        if not query.together and not query.inputs:
-            sources = context.sources(counts=False)
-            try:
-                program = stream_batches(stream, query, sources)
-            except StreamsqlError:
-                continue  # START QUERY tells what is wrong with it
-            if program:
-                queries.append(Measurable(query.name, program, reads_of(sources)))
-    if not queries:
-        raise RuleFault(
-            f"no query has read the stream {stream.name}",
-            detail="a row is late against the micro-batches before its own",
-            hint=f"CREATE LIVE TABLE name AS SELECT count(*) AS n FROM {quote_name(stream.name)};",
-            span=name.span,
-            code="NO_QUERY",
-        )
-    return Lateness(stream, tuple(queries), statement.chart)

@@ -10,8 +10,7 @@ from streamsql.errors import Cancelled, InputFault, NameFault, RuleFault
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import FlushQuery
 from streamsql.language.tokens import quote_name
-from streamsql.plan.event_time_plans import Flush
-from streamsql.plan.plans import Run
+from streamsql.plan.plans import Flush, Run
 from streamsql.results import Done
 from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint

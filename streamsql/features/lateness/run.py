@@ -8,13 +8,13 @@ from typing import Any
 from streamsql.calls import run
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
+from streamsql.features.lateness.plan import Lateness
+from streamsql.features.lateness.statement import ShowLateness
 from streamsql.guard import informing
 from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.checkpoint import Owner
-from streamsql.language.statements.stream import ShowLateness
 from streamsql.language.tokens import quote_name
-from streamsql.plan.event_time_plans import Lateness
 from streamsql.results import Result, Rows
 from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.opening import open_checkpoint

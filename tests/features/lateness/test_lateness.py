@@ -19,7 +19,10 @@ from streamsql.results import Rows
 from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.queries.progress import counted_once
 
-ROOMS = ("streamsql/runtime/",)
+ROOMS = (
+    "streamsql/features/lateness/",
+    "streamsql/runtime/",
+)
 
 
 def shown(console: Console, more: str = "") -> tuple[Rows, dict[str, Any]]:
