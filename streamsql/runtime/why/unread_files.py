@@ -35,8 +35,6 @@ def _too_old(evidence: Evidence, stream: Stream, files: Listing, old: dict[str, 
     dated = datetime.fromtimestamp(files.matching[newest]).isoformat(" ", "seconds")
     why = f"older than the newest file by more than maxFileAge, {age}"
     facts: list[Fact] = [
-        ("rows in", evidence.account.read),
-        ("rows out", evidence.account.out),
         ("newest file", f"{os.path.basename(newest)}, dated {dated}"),
         ("files not read: older than maxFileAge allows", f"{len(old)}, such as {_name(old)}"),
         ("older than the newest file by", length(behind)),
@@ -71,7 +69,6 @@ def _changed(evidence: Evidence, stream: Stream, changed: list[str]) -> Verdict:
         sentence=f"{count(len(changed), 'file')} of {stream.name} changed after {evidence.title} had read "
         f"{them}{rest} {_name(changed)}; a file is read once: rows that were added are not read",
         facts=(
-            ("rows in", evidence.account.read),
             ("files changed since they were read", f"{len(changed)}, such as {_name(changed)}"),
             ("to resolve it", "new rows in new files; FROM BEGINNING reads all files as they are now"),
         ),
@@ -104,7 +101,6 @@ def hidden_by_log(evidence: Evidence) -> Verdict | None:
             sentence=f"{count(len(hidden), 'file')} of {stream.name} {_are(hidden)} not read: a file sink "
             f"has written {files.folder}, and Spark reads only what its log, _spark_metadata, lists{moved}",
             facts=(
-                ("rows in", evidence.account.read),
                 ("files not in the log", f"{len(hidden)}, such as {_name(hidden)}"),
                 ("files of the log that are not there", len(gone) or ""),
             ),
