@@ -20,6 +20,7 @@ from test_server import run as run_on
 
 from streamsql.errors import QueryFault
 from streamsql.results import Why
+from streamsql.runtime.console_session import Summary
 
 ROOMS = (
     "streamsql/query_facts.py",
@@ -307,8 +308,12 @@ class Client:
     """A client of a server, with the methods of a console."""
 
     def __init__(self, host: Host) -> None:
-        self.client = host.attach(interactive=True)
-        self.session = SimpleNamespace(parts=host.session.parts, summary=self.client.summary)
+        self.client = host.attach()
+        self.session = SimpleNamespace(parts=host.session.parts, summary=self.summary)
+
+    def summary(self) -> Summary:
+        self.client._ask_for_facts()  # as it does each second
+        return self.client.summary()
 
     def run(self, script: str) -> list[Any]:
         return [run_on(self.client, script)]
@@ -382,7 +387,7 @@ def type_proposal(console: Any, situation: Situation, why: Why) -> None:
     console.run(why.proposal)
     idle(console)
     assert sorted(console.rows("SELECT * FROM q;"), key=str) == sorted(situation.rows, key=str), why.proposal
-    assert console.run("WHY q;")[0].code != why.code
+    assert console.run("WHY q;")[0].verdict != why.verdict
 
 
 NAMES = list(SITUATIONS)

@@ -163,7 +163,7 @@ def _closing(evidence: Evidence, groups: OpenGroups | None, holders: list[EventT
 
 
 def _holders(evidence: Evidence) -> list[EventTime]:
-    """The inputs that have to move on: the one whose watermark is the smallest, or those without a watermark."""
+    """The inputs that have to move on: the one with the smallest watermark, or those without one."""
     quiet = _quiet(evidence)
     if quiet and _policy(evidence) == "min":
         return [time for time in evidence.measured_times if time.relation in quiet]
@@ -292,7 +292,7 @@ def _all_late(evidence: Evidence) -> bool:
     """Whether the newest rows were dropped, though earlier ones came out."""
     last: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
     read, dropped = last.get("numInputRows", 0), account_of(last).late
-    all_of_them = dropped.at_least or dropped.number >= read
+    all_of_them = bool(dropped) and (dropped.at_least or dropped.number >= read)
     return all_of_them and not any(o.get("numRowsUpdated") for o in last.get("stateOperators", []))
 
 
