@@ -203,7 +203,7 @@ SITUATIONS = {
     ),
     "a file of the future": Situation(
         csv() + table("SELECT k FROM s"), (FIRST, of_the_future, file(3, B)), ("4", "", ""), 4, "FILES_TOO_OLD",
-        "1 file of s is never read: its newest file, 2.csv, is dated 2031-01-01", "",
+        "1 file of s is never read: the newest file, 2.csv, is dated 2031-01-01", "",
         rows=(("a",), ("a",), ("b",), ("b",), ("f",)),
     ),
     "a moved folder of a file sink": Situation(

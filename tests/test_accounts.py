@@ -300,8 +300,8 @@ def test_malformed_rows_a_file_that_grew_and_a_file_of_the_future(console: Conso
     told = places(console, "u", "s")
     assert told.why.code == "FILES_TOO_OLD"
     assert told.why.verdict == (
-        "1 file of s is never read: its newest file, 2.csv, is dated 2031-01-01 00:00:00, and maxFileAge, 7d, "
-        "counts from it"
+        "1 file of s is never read: the newest file, 2.csv, is dated 2031-01-01 00:00:00, and maxFileAge, 7d, is "
+        "counted from that date"
     )
     assert told.stream.verdict == f"u reads s: {told.why.verdict}" and told.why.verdict in told.verified
     console.run(f"{told.why.proposal} AWAIT QUERY u IDLE;")

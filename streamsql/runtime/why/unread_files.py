@@ -41,7 +41,7 @@ def _too_old(evidence: Evidence, stream: Stream, files: Listing, old: dict[str, 
     ]
     if files.matching[newest] > time.time() + _DAY:
         name = os.path.basename(newest)
-        why = f"its newest file, {name}, is dated {dated}, and maxFileAge, {age}, counts from it"
+        why = f"the newest file, {name}, is dated {dated}, and maxFileAge, {age}, is counted from that date"
         facts.append(("to resolve it", "the right date for that file, or a longer maxFileAge"))
     wider = proposals.with_options(stream, {"maxFileAge": f"{int(behind // _DAY) + 1}d"})
     return Verdict(
@@ -67,7 +67,7 @@ def _changed(evidence: Evidence, stream: Stream, changed: list[str]) -> Verdict:
     return Verdict(
         situation="FILES_CHANGED",
         sentence=f"{count(len(changed), 'file')} of {stream.name} changed after {evidence.title} had read "
-        f"{them}{rest} {_name(changed)}; a file is read once: rows that were added are not read",
+        f"{them}{rest} {_name(changed)}; a file is read once, so its new content is not read",
         facts=(
             ("files changed since they were read", f"{len(changed)}, such as {_name(changed)}"),
             ("to resolve it", "new rows in new files; FROM BEGINNING reads all files as they are now"),
