@@ -164,7 +164,7 @@ NOTES = {
     "DELAY_TOO_SHORT": "rows arrive later than the delay of the watermark",
     "FIRST_ROW_KEPT": "row_number() over a stream keeps the first row to arrive",
     "JOINED_ONCE": "a streaming query takes a live table as it is when the query starts",
-    "LATENESS_OF_MICRO_BATCHES": "the lateness of a source that cannot be read again is that of whole micro-batches",
+    "LATENESS_OF_MICRO_BATCHES": "lateness is that of micro-batches, as their rows cannot be read again",
     "LATE_ROWS_OF_JOIN": "late rows that are dropped behind a join are not listed",
     "LONG_RANGE": "the time range of a join is much longer than rows may be late",
     "EVENT_TIMES_APART": "the event times of joined streams are years apart",
