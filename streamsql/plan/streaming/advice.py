@@ -76,8 +76,8 @@ def _first_window(
     yield Note(
         "FIRST_WINDOW",
         f"append mode emits a window once it is closed: the window from 12:00 to {end}, for example, when an "
-        f"event of {needed} or later arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open windows, "
-        "too",
+        f"event of {needed} or later arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open "
+        "windows, too",
     )
 
 
