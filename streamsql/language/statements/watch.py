@@ -74,6 +74,7 @@ def _check_parentheses(query: Fragment) -> None:
             f"{' '.join(form.split()[:2])} behind a SELECT needs parentheses around the SELECT",
             hint=f"WATCH (SELECT …) {form}",
             span=Span(written.start(1), written.end(1)).shift(query.span.start),
+            code="CLAUSE_NOT_SUPPORTED",
         )
 
 
