@@ -23,6 +23,7 @@ from streamsql.query_facts import Account
 from streamsql.results import Done, Live, Why
 from streamsql.runtime.checkpoints.batch_history import Kept
 from streamsql.runtime.engine.temporary_views import with_full_paths
+from streamsql.runtime.explanations import explanations
 from streamsql.runtime.queries.progress import account_of
 from streamsql.runtime.workspace.folder import Workspace
 
@@ -141,6 +142,9 @@ class Places:
     footer: str
     verified: str
     metrics: dict[str, float]
+    bar: tuple[str, str]
+    progress: list[dict[str, Any]]
+    script: str
 
 
 def put(file: Path, rows: str) -> None:
@@ -150,8 +154,8 @@ def put(file: Path, rows: str) -> None:
     whole.rename(file)
 
 
-def places(console: Console | Opened, query: str, stream: str) -> Places:
-    """What each place says. The query is idle."""
+def places(console: Any, query: str, stream: str) -> Places:
+    """What each place says. The query is idle. script: the last line of a script."""
 
     def why(what: str) -> Why:
         answer = console.run(f"WHY {what};")[0]
@@ -161,10 +165,13 @@ def places(console: Console | Opened, query: str, stream: str) -> Places:
     shown = console.run("SHOW QUERIES;")[0]
     row = next(r for r in shown.rows if r[0] == query)  # type: ignore[attr-defined]
     described = dict(console.rows(f"DESCRIBE QUERY {query};"))
-    watched = console.run(f"WATCH {query};")[0]
-    assert isinstance(watched, Live)
-    footer = frame(watched, View(width=60)).footer[0]
-    watched.close()
+    reported = console.run(f"SHOW PROGRESS {query};")[0]
+    footer = ""
+    if query in (entry.casefold() for entry in console.session.parts.catalog.sinks):
+        watched = console.run(f"WATCH {query};")[0]
+        assert isinstance(watched, Live)
+        footer = frame(watched, View(width=60)).footer[0]
+        watched.close()
     try:
         answer = console.run(f"VERIFY QUERY {query};")[0]
         assert isinstance(answer, Done)
@@ -179,7 +186,13 @@ def places(console: Console | Opened, query: str, stream: str) -> Places:
         for sample in family.samples
         if sample.labels.get("query") == query
     }
-    columns = shown.columns  # type: ignore[attr-defined]
+    columns, bar = shown.columns, console.session.summary()
+    running = console.session.parts.queries.all.get(query)
+    ends = (
+        [note.text for note in explanations().at_end_of_script(console.session.parts, running)]
+        if running
+        else []
+    )
     return Places(
         why(query),
         why(f"STREAM {stream}"),
@@ -188,25 +201,35 @@ def places(console: Console | Opened, query: str, stream: str) -> Places:
         footer,
         verified,
         metrics,
+        (str(bar.late or ""), str(bar.malformed or "")),
+        [dict(zip(reported.columns, row, strict=True)) for row in reported.rows],
+        next((text for text in ends if "rows in" in text), ""),
     )
+
+
+def lost_rows(late: str, malformed: str) -> list[str]:
+    """How places tell of lost rows. "": none."""
+    of_late = f"{late} late row{'' if late.endswith('1') else 's'}"
+    return [of_late] * bool(late) + [f"{malformed} malformed"] * bool(malformed)
 
 
 def agree(told: Places, read: str, late: str, malformed: str) -> None:
     """Every place has the same figures under the same names. "": none."""
 
     def text(value: Any) -> str:
-        return "" if value in (None, "") else str(value)
+        return "" if value in (None, "", 0, "0") else str(value)
 
     facts = dict(told.why.rows)
     for place in (told.shown, told.described, facts):
-        assert text(place["rows in"]) == read
-    for place in (told.shown, told.described):
-        assert (text(place.get("late rows")), text(place.get("malformed"))) == (late, malformed)
-    lost = [f"{late} late row{'' if late.endswith('1') else 's'}"] * bool(late) + [
-        f"{malformed} malformed"
-    ] * bool(malformed)
-    assert told.footer.startswith(" · ".join(lost))
-    assert told.metrics["streamsql_query_rows_total"] == int(read.split()[-1])
+        figures = text(place.get("rows in")), text(place.get("late rows")), text(place.get("malformed"))
+        assert figures == (read, late, malformed)
+    assert told.bar == (late, malformed)
+    assert told.footer.startswith(" · ".join(lost_rows(late, malformed))) or not told.footer
+    since = told.described.get("rows in since this start", read)
+    for name, figure in (("rows in", since), ("late rows", late), ("malformed", malformed)):
+        number = sum(int(str(row.get(name) or "0").split()[-1]) for row in told.progress)
+        assert number == int((figure or "0").split()[-1]) or since != read
+    assert told.metrics["streamsql_query_rows_total"] == int((read or "0").split()[-1])
     assert told.metrics["streamsql_query_late_rows_total"] == int((late or "0").split()[-1])
     assert told.metrics["streamsql_query_malformed_rows_total"] == int(malformed or "0")
     for shown in (told.why, told.stream):
@@ -283,8 +306,8 @@ def test_malformed_rows_a_file_that_grew_and_a_file_of_the_future(console: Conso
     told = places(console, "u", "s")
     assert told.why.code == "FILES_TOO_OLD"
     assert told.why.verdict == (
-        "1 file of s is never read: its newest file, 2.csv, is dated 2031-01-01 00:00:00, and maxFileAge, 7d, "
-        "counts from it"
+        "1 file of s is never read: the newest file, 2.csv, is dated 2031-01-01 00:00:00, and maxFileAge, 7d, is "
+        "counted from that date"
     )
     assert told.stream.verdict == f"u reads s: {told.why.verdict}" and told.why.verdict in told.verified
     console.run(f"{told.why.proposal} AWAIT QUERY u IDLE;")

@@ -38,7 +38,7 @@ def advice(statement: str) -> list[Note]:
         (
             "INSERT INTO o SELECT window.start AS w, count(*) AS n FROM a GROUP BY window(ts, '10 minutes')",
             "FIRST_WINDOW",
-            "that of 12:00 to 12:10 when an event of 12:15 or later arrives",
+            "the window from 12:00 to 12:10, for example, when an event of 12:15 or later arrives",
         ),
         (
             "CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b ON a.id = b.id",
@@ -239,7 +239,7 @@ def test_advice_at_a_start_ends_when_it_is_typed(console: Console) -> None:
         AWAIT QUERY ALL IDLE; STOP QUERY t;"""
     )
     started = console.run("START QUERY t;")[-1]
-    trigger = fix(list(started.notes), "TRIGGER_TOO_SHORT", "TRIGGER EVERY", " would keep")
+    trigger = fix(list(started.notes), "TRIGGER_TOO_SHORT", "TRIGGER EVERY", " leaves time")
     replaced = f"CREATE OR REPLACE LIVE TABLE t {trigger} AS SELECT ts FROM a;"
     assert "TRIGGER_TOO_SHORT" not in [n.code for n in console.run(replaced)[-1].notes]
     joined = "a.id = c.id AND ct BETWEEN ts AND ts + INTERVAL 1 HOUR"

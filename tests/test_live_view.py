@@ -404,7 +404,23 @@ def test_a_watched_query_that_fails_ends_the_script(spark: Any, tmp_path: Path) 
             "PIVOT without IN is not supported",
             "IN ('a', 'b', …)",
         ),
+        (
+            "WATCH SELECT word, total FROM counts AS CHART (word, sum(total));",
+            "AS CHART behind a SELECT needs parentheses around the SELECT",
+            "WATCH (SELECT …) AS CHART (word, sum(total))",
+        ),
+        (
+            "WATCH SELECT 1 FROM counts EVERY INTERVAL 2 SECONDS;",
+            "EVERY INTERVAL behind a SELECT needs",
+            "WATCH (",
+        ),
         ("WATCH pairs AS CHART;", "pairs has no column of numbers to draw", "WATCH pairs;"),
+        (
+            "WATCH pairs AS CHART (word, again);",
+            "the y of a chart is a number, and again is string",
+            "count(again)",
+        ),
+        ("WATCH pairs AS CHART (word, max(again));", "the y of a chart is a number", "count(again)"),
     ],
 )
 def test_what_cannot_be_watched(console: Console, statement: str, message: str, hint: str) -> None:
@@ -417,6 +433,7 @@ def test_what_cannot_be_watched(console: Console, statement: str, message: str, 
         console.run(statement)
     assert message in raised.value.message
     assert hint in raised.value.hint
+    assert raised.value.span is not None
 
 
 def test_a_chart_without_columns_is_over_time(console: Console) -> None:

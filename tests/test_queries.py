@@ -234,8 +234,8 @@ def test_the_mode_is_chosen_and_the_reason_said(console: Console, tmp_path: Path
     )[0]
     assert isinstance(started, Started)
     assert notes_of(started) == (
-        "append mode emits a window once it is closed: that of 12:00 to 12:05 when an event of 12:15 or later "
-        "arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open windows, too",
+        "append mode emits a window once it is closed: the window from 12:00 to 12:05, for example, when an event of "
+        "12:15 or later arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open windows, too",
         "output mode append: the watermark closes the groups",
     )
 

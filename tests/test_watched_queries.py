@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, drop_tables
 from scripts import run_here
+from test_server import Host, run
+from test_server import rows_of as rows_on
 
 from streamsql.errors import RuleFault, Source
 from streamsql.output.frames import View, frame
 from streamsql.results import Live
+from streamsql.server.client import RemoteSession
 
 ROOMS = (
     "streamsql/runtime/handlers/watch.py",
@@ -114,3 +117,46 @@ def test_a_watched_select_in_a_script_ends_with_the_queries_that_feed_it(spark: 
         WATCH SELECT word FROM counts WHERE total > 1;"""
     outcome = run_here(spark, tmp_path, Source("s.sql", script), format="csv")
     assert (outcome.code, outcome.out.splitlines()[-2:]) == (0, ["word", "a"]), outcome.err
+
+
+@pytest.fixture
+def client(spark: Any, tmp_path: Path) -> Iterator[RemoteSession]:
+    host = Host(tmp_path / "served", spark)
+    yield host.attach(interactive=True)
+    host.close()
+    drop_tables(spark)
+
+
+@pytest.mark.slow
+def test_a_client_of_a_server_watches_draws_and_pivots(
+    client: RemoteSession, eventually: Callable[..., None]
+) -> None:
+    run(client, SALES)
+    query = "SELECT class, sum(n) AS n FROM per GROUP BY class"
+    live = run(client, f"WATCH {query};")
+    assert isinstance(live, Live)
+    eventually(lambda: rows_of(live) == [("x", 5), ("y", 11)])
+    run(client, "INSERT INTO sales VALUES (3, 'x', 'Rome', 100); AWAIT QUERY per IDLE;")
+    eventually(lambda: rows_of(live) == [("x", 105), ("y", 11)])
+    live.close()
+    drawn = run(client, "WATCH (SELECT hour, class, n FROM per) AS CHART (hour, sum(n), class);")
+    assert isinstance(drawn, Live) and (drawn.mode, drawn.chart, drawn.combine) == (
+        "chart",
+        ("hour", "n", "class"),
+        "sum",
+    )
+    eventually(lambda: len(rows_of(drawn)) == 5)
+    lines = frame(drawn, View(width=60, height=16, mode="chart")).lines
+    assert lines[0].strip() == "sum(n) over hour, a line for each class"
+    assert lines[-1].strip() == "x: hour   y: sum(n)"
+    drawn.close()
+    pivot = "SELECT * FROM (SELECT hour, class, n FROM per) PIVOT (sum(n) FOR class) ORDER BY hour;"
+    assert (run(client, pivot).columns, rows_on(client, pivot)) == (  # type: ignore[attr-defined]
+        ("hour", "x", "y"),
+        [(1, 5, 7), (2, None, 4), (3, 100, None)],
+    )
+    with pytest.raises(RuleFault, match="the y of a chart is a number, and city is string") as raised:
+        run(client, "WATCH per AS CHART (hour, city);")
+    assert raised.value.hint.startswith("count(city)") and raised.value.span
+    assert [row[0] for row in rows_on(client, "SHOW QUERIES;")] == ["per"]
+    run(client, "DROP LIVE TABLE per;")

@@ -13,7 +13,7 @@ from streamsql.output.cells import cut, short, text, texts
 from streamsql.output.control_characters import visible
 
 MARKERS = ("•", "x", "o", "+", "*", "#", "@", "=")
-POINTS = 2_000
+POINTS = 500
 """The largest number of points of a line; a terminal shows fewer."""
 
 
@@ -61,7 +61,8 @@ def chart(
         note = _not_drawn(len(bars), len(points), "bars")
         heads = [_centred(head, width) for head in (title, note) if head]
         return [*heads, *bars, *([_centred(f"x: {axes[1]}   y: {axes[0]}", width)] if axes else [])]
-    drawn_points, apart = _together(points)
+    kind = type(points[0][0])
+    drawn_points, apart = _together([(_on_axis(x), y, name) for x, y, name in points])
     names, number = _largest(drawn_points)
     shown = [p for p in drawn_points if p[2] in names]
     note = _not_drawn(len(names), number, "lines")
@@ -70,8 +71,10 @@ def chart(
         heads, draw = [title, note, apart], _panels
     else:
         heads, draw = [title, note, _legend(names, width), apart], _lines
-    drawn = draw(shown, names, width, height - sum(map(bool, heads)))
-    below = f"x: {axes[0]}{_days(drawn_points)}   y: {axes[1]}" if axes else ""
+    timed = issubclass(kind, dt.date)
+    drawn = draw(_by_name(shown, names), width, height - sum(map(bool, heads)), timed)
+    days = _days(drawn_points) if issubclass(kind, dt.datetime) else ""
+    below = f"x: {axes[0]}{days}   y: {axes[1]}" if axes else ""
     return _lines_of(heads, drawn, width) + ([_centred(below, width)] if below else [])
 
 
@@ -81,7 +84,7 @@ def _combined(points: list[Point], combine: str) -> list[Point]:
     for x, y, name in points:
         values.setdefault((x, name), []).append(y)
     one = _COMBINE.get(combine, _sum)
-    return [(x, one(ys), name) for (x, name), ys in values.items()]
+    return [(x, ys[0] if len(ys) == 1 else one(ys), name) for (x, name), ys in values.items()]
 
 
 def _sum(values: list[Any]) -> Any:
@@ -109,11 +112,11 @@ def _centred(line: str, width: int) -> str:
 
 
 def _days(points: Sequence[Point]) -> str:
-    """The days of the times on the x axis, where its labels show hours; "" for numbers."""
-    times = [x for x, _, _ in points if isinstance(x, dt.datetime)]
-    if not times or max(times) - min(times) > dt.timedelta(days=3):
+    """The days of the times on the x axis, where its labels show hours."""
+    low, high = min(x for x, _, _ in points), max(x for x, _, _ in points)
+    if high - low > 3 * _DAY:
         return ""
-    first, last = min(times).date(), max(times).date()
+    first, last = (dt.datetime.fromtimestamp(moment, dt.UTC).date() for moment in (low, high))
     return f" ({first})" if first == last else f" ({first} to {last})"
 
 
@@ -121,7 +124,7 @@ def _together(points: list[Point]) -> tuple[list[Point], str]:
     """(the points without the few that lie so far from the others that these would be squeezed, what is not
     drawn).
     """
-    places = sorted({_on_axis(x) for x, _, _ in points})
+    places = sorted({x for x, _, _ in points})
     few = max(1, int(len(places) * FEW))
     kept = len(places) - few
     if kept < 5:
@@ -129,8 +132,8 @@ def _together(points: list[Point]) -> tuple[list[Point], str]:
     narrow, low = min((places[at + kept - 1] - places[at], places[at]) for at in range(few + 1))
     if narrow * APART >= places[-1] - places[0]:
         return points, ""
-    inside = [p for p in points if low <= _on_axis(p[0]) <= low + narrow]
-    before = sum(_on_axis(x) < low for x, _, _ in points)
+    inside = [p for p in points if low <= p[0] <= low + narrow]
+    before = sum(x < low for x, _, _ in points)
     after = len(points) - len(inside) - before
     said = [f"{number} {where}" for number, where in ((before, "before"), (after, "after")) if number]
     return inside, f"not drawn, far away: {', '.join(said)}"
@@ -187,34 +190,32 @@ def _by_name(points: list[Point], names: list[Any]) -> dict[Any, Line]:
     """The places of the points of each line, in the order of x."""
     lines: dict[Any, Line] = {name: [] for name in names}
     for x, y, name in points:
-        lines[name].append((_on_axis(x), float(y)))
+        lines[name].append((x, float(y)))
     for name, line in lines.items():
         line.sort(key=lambda point: point[0])
         lines[name] = line[:: max(1, len(line) // POINTS)]
     return lines
 
 
-def _lines(points: list[Point], names: list[Any], width: int, height: int) -> str:
+def _lines(lines: dict[Any, Line], width: int, height: int, timed: bool) -> str:
     figure = _figure(width, height)
-    lines = _by_name(points, names)
     for marker, line in zip(MARKERS, lines.values(), strict=False):
         figure.plot(*zip(*line, strict=True), marker="braille" if len(lines) == 1 else marker)
     values = [y for line in lines.values() for _, y in line]
     whole = all(y.is_integer() for y in values)
     figure.yticks(*_ticks(min(values), max(values), max(2, height // 4), whole=whole))
-    _label_x(figure, points, lines, width)
+    _label_x(figure, lines, width, timed)
     return str(figure.build())
 
 
 def _dense(points: list[Point], names: list[Any], width: int) -> bool:
     """Whether several lines have so many points that they would hide one another."""
-    places = len({_on_axis(x) for x, _, _ in points})
+    places = len({x for x, _, _ in points})
     return len(names) > 1 and places * DENSE > width and len(points) > places
 
 
-def _panels(points: list[Point], names: list[Any], width: int, height: int) -> str:
+def _panels(lines: dict[Any, Line], width: int, height: int, timed: bool) -> str:
     """A plot for each line, one above another with the same axes; that of x is below the last one."""
-    lines = _by_name(points, names)
     each = (height - 2) // len(lines)
     at = [x for line in lines.values() for x, _ in line]
     values = [y for line in lines.values() for _, y in line]
@@ -230,16 +231,16 @@ def _panels(points: list[Point], names: list[Any], width: int, height: int) -> s
         figure.ylim(low, high)
         figure.yticks([low, high], [f"{y:,.0f}" if whole else f"{y:,.4g}" for y in (low, high)])
         if last:
-            _label_x(figure, points, lines, width)
+            _label_x(figure, lines, width, timed)
         else:
             figure.xticks([])
         drawn.append(f"{cut(visible(short(name)), width)}\n" + str(figure.build()).rstrip("\n"))
     return "\n".join(drawn)
 
 
-def _label_x(figure: Any, points: list[Point], lines: dict[Any, Line], width: int) -> None:
+def _label_x(figure: Any, lines: dict[Any, Line], width: int, timed: bool) -> None:
     at = [x for line in lines.values() for x, _ in line]
-    if isinstance(points[0][0], (dt.datetime, dt.date)):
+    if timed:
         low, high = min(at), max(at)
         ticks, step = _time_ticks(low, high, max(2, min(6, width // 14)))
         figure.xticks(ticks, [_time_label(t, high - low, step) for t in ticks])

@@ -9,6 +9,7 @@ import re
 import select
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -41,6 +42,10 @@ KEEP = "b keep it running"
 """The key of a view whose query would end with it."""
 LIMITS = (0.1, 10.0)
 """The shortest and longest time between two frames in seconds, for the keys + and -."""
+
+
+REST = 3
+"""The pause after a frame, in times of what it took: a large chart would take a whole processor."""
 
 
 class LiveView:
@@ -117,7 +122,9 @@ class LiveView:
 
     def _take_pictures(self) -> None:
         while not self._done:
+            began = time.monotonic()
             self.last = self._picture()
+            took = time.monotonic() - began
             over = self.last.status.over
             if self._app is not None and self._app.is_running:
                 self._app.invalidate()
@@ -125,7 +132,7 @@ class LiveView:
                 if (over or enough or (self.next_is_typed and self._has_shown(self.last))) and not self._done:
                     self._done = self.ended_itself = True
                     self._leave()
-            self._wake.wait(self.every)
+            self._wake.wait(max(self.every, REST * took))
             self._wake.clear()
 
     def _has_shown(self, picture: Frame) -> bool:

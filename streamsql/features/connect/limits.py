@@ -185,7 +185,7 @@ ABILITIES = {
     ),
 }  # fmt: skip
 
-_IN_PROGRAMS = frozenset({"spark", "F", "result", "query", "checkpoint", "filled", "to_messages"})
+_IN_PROGRAMS = frozenset({"spark", "F", "result", "query", "checkpoint", "filled", "to_messages", "pivoted"})
 """The variables of a program that a Connect session can give it."""
 
 

@@ -186,8 +186,8 @@ def _advice(stream: Stream, measured: Measured, delay: float) -> tuple[Note, ...
         return (Note("DELAY_TOO_SHORT", text),)
     if delay > LONG * max(latest, 1):
         text = (
-            f"the delay is {length(delay)}, and the latest row came {length(latest)} late: windows wait that "
-            f"long for nothing; {clause} {_keeping(measured.late[-1] * 2 or 1_000)} keeps twice that"
+            f"the latest row came {length(latest)} late, and windows wait for the delay, {length(delay)}: "
+            f"{clause} {_keeping(measured.late[-1] * 2 or 1_000)} keeps rows twice as late"
         )
         return (Note("DELAY_TOO_LONG", text),)
     return ()

@@ -19,10 +19,10 @@ from streamsql.features.why.outcome_situations import (
     written_elsewhere,
 )
 from streamsql.features.why.row_situations import unreadable
-from streamsql.features.why.source_situations import all_read_before, no_data, not_read_yet
+from streamsql.features.why.source_situations import all_read_before, no_data, not_read_yet, older_checkpoint
 from streamsql.features.why.time_situations import held_before, rows_late, watermark_stands, window_not_closed
 from streamsql.features.why.unread_files import changed_files, hidden_by_log, too_old
-from streamsql.features.why.verdict import Verdict
+from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.features.why.wrong_times import wrong_times
 from streamsql.guard import informing
 from streamsql.language.tokens import quote_name
@@ -30,6 +30,7 @@ from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import length, shown
 from streamsql.runtime.evidence.evidence import Evidence, StreamEvidence
 from streamsql.runtime.evidence.probes import PATIENCE
+from streamsql.runtime.queries.facts import accounted
 
 Situation = Callable[[Evidence], Verdict | None]
 
@@ -39,8 +40,7 @@ SITUATIONS: tuple[Situation, ...] = (
     hidden_by_log,
     too_old,
     changed_files,
-    held_before,
-    all_read_before,
+    older_checkpoint,
     not_read_yet,
     unreadable,
     wrong_times,
@@ -50,10 +50,12 @@ SITUATIONS: tuple[Situation, ...] = (
     watermark_stands,
     window_not_closed,
     waits_in_state,
-    seen_before,
     some_late,
     some_malformed,
     some_without_time,
+    seen_before,
+    held_before,
+    all_read_before,
     grows,
     still_open,
     written_elsewhere,
@@ -63,7 +65,7 @@ SITUATIONS: tuple[Situation, ...] = (
 
 LOSSES = (hidden_by_log, too_old, changed_files, some_late, some_malformed, some_without_time)
 """Situations in which rows are lost, whatever else holds."""
-_ALSO = (*LOSSES, all_read_before, watermark_stands, window_not_closed)
+_ALSO = (*LOSSES, held_before, all_read_before, watermark_stands, window_not_closed)
 """Situations that may hold beside another one, and are told in a fact then; none of them reads much."""
 
 
@@ -78,9 +80,7 @@ def diagnose(evidence: Evidence) -> Verdict:
 
 def _with_account(evidence: Evidence, verdict: Verdict) -> Verdict:
     """A verdict whose facts begin with the account of the query, as in every other place."""
-    account = evidence.account
-    counts = [("rows in", account.read), ("late rows", account.late), ("malformed", account.malformed)]
-    first = [(name, amount) for name, amount in counts if amount or name == "rows in"]
+    first = accounted(evidence.plan, evidence.account, evidence.mode)
     names = {name for name, _ in first}
     return replace(verdict, facts=(*first, *(fact for fact in verdict.facts if fact[0] not in names)))
 
@@ -109,9 +109,9 @@ def _lost_by(reading: list[Evidence], stream: Stream) -> Verdict | None:
     for query in reading:
         lost = losses(query)
         if lost:
-            also: list[tuple[str, object]] = [("also", other.sentence) for other in lost[1:]]
+            also: list[Fact] = [("also", other.sentence) for other in lost[1:]]
             sentence = f"{query.name} reads {stream.name}: {lost[0].sentence}"
-            return replace(lost[0], sentence=sentence, facts=(*lost[0].facts, *also))
+            return _with_account(query, replace(lost[0], sentence=sentence, facts=(*lost[0].facts, *also)))
     return None
 
 
@@ -119,7 +119,7 @@ def _there(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verd
     """What a stream holds, where nothing is wrong with it."""
     name = quote_name(stream.name)
     row = evidence.probes.row(f"SELECT count(*) FROM {name}")
-    facts: list[tuple[str, object]] = [("read by", ", ".join(reading) or "no query that runs")]
+    facts: list[Fact] = [("read by", ", ".join(reading) or "no query that runs")]
     for time in evidence.measured_times:
         if time.relation == stream.name and time.newest is not None:
             facts.append(("newest event time", shown(time.newest, evidence.zone)))
@@ -146,18 +146,18 @@ def losses(evidence: Evidence) -> list[Verdict]:
     return [verdict for verdict in found if verdict is not None]
 
 
-def _not_examined(evidence: Evidence) -> list[tuple[str, object]]:
+def _not_examined(evidence: Evidence) -> list[Fact]:
     """That something nearer the source might hold, too: its data could not be read in time."""
     slow = f"some of the data: it could not be read within {PATIENCE:.0f} seconds; WHY examines it again"
     return [("not examined", slow)] if evidence.probes.late else []
 
 
-def _beside(evidence: Evidence, verdict: Verdict) -> list[tuple[str, object]]:
+def _beside(evidence: Evidence, verdict: Verdict) -> list[Fact]:
     """What else holds."""
     if verdict.healthy or verdict.situation == "EVENT_TIME_WRONG":
         return []
     also: dict[str, str] = {}
-    for situation in _ALSO if evidence.took_input else LOSSES:
+    for situation in _ALSO:
         if situation is some_late and verdict.situation == "ROWS_LATE":
             continue  # it reads the data once more
         other = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once

@@ -36,8 +36,8 @@ class Explainer(Explanations):
 
     def at_end_of_script(self, parts: SessionParts, running: Running) -> tuple[Note, ...]:
         evidence = Evidence(parts, running.plan, running)
-        lost = evidence.took_input and not evidence.account.closes
-        said = [Note("ROWS_LOST", f"{running.name}: {evidence.account.line()}")] if lost else []
+        lost = f"{running.name}: {evidence.account.line()}"
+        said = [] if evidence.account.closes else [Note("ROWS_LOST", lost)]
         durable = len(running.plan.live) < len(running.plan.targets)
         return (*said, *(_unsaid(parts, running, evidence) if durable else ()))
 

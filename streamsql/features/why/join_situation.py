@@ -95,8 +95,6 @@ def _of_sides(evidence: Evidence, part: Part, sides: _Sides) -> Verdict | None:
     pairs = probes.row(joined.format("count(*)"), True)
     if pairs is None:
         return None
-    if evidence.state_rows:
-        facts.append(("rows in state", evidence.state_rows))
     facts.append(("pairs with equal keys", pairs[0]))
     if not pairs[0]:
         return _no_key(evidence, part, sides, facts)

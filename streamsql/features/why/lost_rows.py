@@ -10,9 +10,8 @@ from dataclasses import replace
 from streamsql.connectors.rows import keeps_malformed
 from streamsql.features.why import proposals
 from streamsql.features.why.time_situations import came_late, closing_window, late_facts, were
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.verdict import Verdict
 from streamsql.language.tokens import quote_name
-from streamsql.query_facts import Amount
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.evidence.evidence import Evidence
@@ -38,7 +37,7 @@ def some_late(evidence: Evidence) -> Verdict | None:
     return Verdict(
         situation="ROWS_LATE",
         sentence=f"{came_late(evidence)}{missed}, and {were(late)} {what}{came_out(evidence)}",
-        facts=(*facts, *_counts(evidence)),
+        facts=facts,
         proposal=shown,
     )
 
@@ -58,7 +57,6 @@ def some_malformed(evidence: Evidence) -> Verdict | None:
     return Verdict(
         situation="ROWS_UNREADABLE",
         sentence=f"{bad.of('row')} of {names} cannot be read as declared, and {done}{came_out(evidence)}",
-        facts=(("malformed", bad), *_counts(evidence)),
         proposal=proposals.join(first),
     )
 
@@ -73,7 +71,7 @@ def some_without_time(evidence: Evidence) -> Verdict | None:
         situation="EVENT_TIME_UNREADABLE",
         sentence=f"the event time {column} is NULL in {times.nulls_text} of {times.rows:,} rows: those rows "
         f"are in no window{came_out(evidence)}",
-        facts=(("event time NULL", times.nulls_text), *_counts(evidence)),
+        facts=(("event time NULL", times.nulls_text),),
         proposal=proposals.previewed(evidence.streams[0]) if evidence.streams else "",
     )
 
@@ -86,7 +84,6 @@ def still_open(evidence: Evidence) -> Verdict | None:
     return replace(
         verdict,
         sentence=f"{verdict.sentence}{came_out(evidence)}",
-        facts=(*verdict.facts, *_counts(evidence)),
         healthy=True,
     )
 
@@ -99,9 +96,3 @@ def came_out(evidence: Evidence) -> str:
     output = evidence.running.reports.output if evidence.running else None
     ago = f", the last {brief(time.time() - output.at)} ago" if output is not None and output.at else ""
     return f"; {out.of('row')} came out{ago}" if out else "; none came out"
-
-
-def _counts(evidence: Evidence) -> tuple[Fact, ...]:
-    account = evidence.account
-    out: Amount | str = account.out if account.out is not None else "not known: the sink does not report it"
-    return (("rows in", account.read), ("rows out", out), ("state rows", account.held or ""))

@@ -21,7 +21,6 @@ from streamsql.runtime.evidence.query_parts import changed
 from streamsql.runtime.evidence.source_files import listing
 from streamsql.runtime.evidence.waiting import OUTER
 from streamsql.runtime.handlers.refresh_remarks import ANSI_MODE, VALUE_ERRORS
-from streamsql.runtime.queries.facts import fates
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 _JOIN = "symmetricHashJoin"
@@ -34,7 +33,7 @@ def not_running(evidence: Evidence) -> Verdict | None:
         return None
     if running is None:
         return _of_another_console(evidence)
-    facts: list[Fact] = [("status", status), ("rows in", evidence.rows_in)]
+    facts: list[Fact] = [("status", status)]
     if running.ended:
         facts.append(("ended", running.ended.isoformat(" ", "seconds")))
     if running.fault is not None:
@@ -199,8 +198,7 @@ def seen_before(evidence: Evidence) -> Verdict | None:
     return Verdict(
         situation="ALL_SEEN_BEFORE",
         sentence=f"the newest {rows} that came out before: a deduplication emits each key once",
-        facts=(("rows out", evidence.rows_out),
-               ("keys in state", keys[0].get("numRowsTotal", 0))),
+        facts=(("keys in state", keys[0].get("numRowsTotal", 0)),),
         proposal=f"SELECT * FROM STATE OF QUERY {quote_name(evidence.name)} LIMIT 10;",
     )  # fmt: skip
 
@@ -216,7 +214,7 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
         situation="STATE_WAITS",
         sentence=f"{count(kept, 'row')} of the join {'waits' if kept == 1 else 'wait'} in state: a row "
         "without partner is emitted once the watermark has passed its time range",
-        facts=(*clock(evidence), ("rows in state", kept)),
+        facts=clock(evidence),
         proposal=moving_on(evidence) or proposals.state_shown(evidence),
     )
 
@@ -238,10 +236,7 @@ def grows(evidence: Evidence) -> Verdict | None:
         situation="STATE_GROWS",
         sentence=f"the state grows without bound: {count(sizes[-1], 'row')}, {each:,.0f} more in each "
         "micro-batch, and no watermark ever removes one",
-        facts=(
-            ("state rows", sizes[-1]),
-            ("state memory", f"{memory:,} bytes"),
-        ),
+        facts=(("state memory", f"{memory:,} bytes"),),
         proposal=_bounding(evidence) or proposals.state_shown(evidence),
     )
 
@@ -311,16 +306,10 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
     output = evidence.running.reports.output if evidence.running else None
     at = output.at if output is not None else None
     ago = brief(time.time() - at) if at else ""
-    account = evidence.account
-    facts: list[Fact] = [("rows out", account.out)]
-    facts += fates(evidence.plan, account, evidence.mode)
-    if evidence.state_rows:
-        facts.append(("state rows", evidence.state_rows))
     return Verdict(
         situation="NOTHING_WRONG",
         sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out"
         + (f", the last {ago} ago" if ago else ""),
-        facts=tuple(facts),
         healthy=True,
     )
 
@@ -337,12 +326,6 @@ def unexplained(evidence: Evidence) -> Verdict:
         ("status", evidence.status),
         ("examined", _EXAMINED),
     ]
-    if evidence.rows_out is None:
-        facts.append(("rows out", "not known: the sink does not tell"))
-    else:
-        facts.append(("rows out", evidence.rows_out))
-    if evidence.state_rows:
-        facts.append(("state rows", evidence.state_rows))
     if evidence.probes.late:
         facts.append(("not examined", "the data could not be read within a few seconds"))
     if evidence.probes.unreadable:

@@ -128,14 +128,14 @@ def inserted(evidence: Evidence, stream: Stream, values: Mapping[str, str]) -> s
     return join(f"{head} {quote_name(stream.name)} VALUES ({listed})")
 
 
-def advanced(evidence: Evidence, stream: Stream, moment: str) -> str:
-    """Move the event time of a values stream on. moment: as shown."""
-    statement = f"ADVANCE STREAM {quote_name(stream.name)} TO TIMESTAMP {quote(moment)}"
-    return (
-        join(statement)
-        if evidence.goes_on and evidence.status in GOING_ON
-        else join(statement, restart(evidence))
-    )
+def advanced(evidence: Evidence, moments: Mapping[Stream, str]) -> str:
+    """Move the event time of values streams on. moments: as shown, by stream."""
+    statements = [
+        f"ADVANCE STREAM {quote_name(stream.name)} TO TIMESTAMP {quote(moment)}"
+        for stream, moment in moments.items()
+    ]
+    going_on = evidence.goes_on and evidence.status in GOING_ON
+    return join(*statements, "" if going_on else restart(evidence))
 
 
 def flushed(evidence: Evidence) -> str:

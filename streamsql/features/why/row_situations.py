@@ -37,8 +37,7 @@ def _malformed(evidence: Evidence, stream: Stream) -> Verdict | None:
     if not stream.may_be_malformed or not bad or bad < evidence.rows_in or len(evidence.streams) > 1:
         return None
     rejected = quote_name(f"{stream.name}$malformed")
-    facts: list[Fact] = [("rows in", evidence.rows_in), ("malformed", bad)]
-    wider = stream
+    facts, wider = list[Fact](), stream
     for column, number, example in _unfit(evidence, stream):
         facts.append((f"{column.name} is not {column.type} in", f"{number:,}, such as {example!r}"))
         wider = proposals.with_column(wider, column.name, "STRING")

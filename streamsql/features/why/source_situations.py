@@ -319,9 +319,6 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     running, checkpoint = evidence.running, evidence.checkpoint
     if evidence.took_input or running is None or checkpoint is None or evidence.plan.transient:
         return None
-    older = _older_checkpoint(evidence, checkpoint)
-    if older:
-        return older
     if running.plan.begins == "now":
         return Verdict(
             situation="ALL_READ_BEFORE",
@@ -364,8 +361,11 @@ def under_older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> tuple[
     return sum(read), len(read)
 
 
-def _older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> Verdict | None:
+def older_checkpoint(evidence: Evidence) -> Verdict | None:
     """(l) Its checkpoint is new, and the rows went into an older one."""
+    checkpoint = evidence.checkpoint
+    if evidence.took_input or evidence.running is None or checkpoint is None or evidence.plan.transient:
+        return None
     rows, batches = under_older_checkpoint(evidence, checkpoint)
     if not rows or any(_unread(evidence, s) for s in evidence.streams):
         return None

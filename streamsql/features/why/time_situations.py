@@ -15,7 +15,9 @@ from streamsql.runtime.engine.moments import interval, length, mark, millis, sho
 from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.evidence.evidence import EventTime, Evidence
 from streamsql.runtime.evidence.lateness import keeping, measured_in
-from streamsql.runtime.evidence.waiting import waits_for_watermark
+from streamsql.runtime.evidence.waiting import is_source_of, waits_for_watermark
+from streamsql.runtime.queries.facts import OPEN
+from streamsql.runtime.queries.progress import account_of
 from streamsql.runtime.queries.run import GOING_ON
 
 
@@ -42,27 +44,30 @@ def closing_window(evidence: Evidence) -> Verdict | None:
             situation="WINDOW_NOT_CLOSED",
             sentence=f"{what} of {evidence.title} {_are(groups.rows)} open: append mode emits a group once "
             "the watermark has passed its end",
-            facts=(*facts, ("open groups", groups.rows)),
+            facts=(*facts, (OPEN, groups.rows)),
             proposal=proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence),
         )
-    holder = _holder(evidence)
-    needed = groups.first + int(holder.delay * 1_000)
-    facts += _of_windows(evidence, groups, needed, holder)
+    holders = _holders(evidence)
+    longest = max(holders, key=lambda time: time.delay)
+    needed = groups.first + int(longest.delay * 1_000)
+    facts += _of_windows(evidence, groups, needed, longest)
     word = "session" if groups.session else "window"
+    names = " and ".join(time.relation for time in holders)
+    receive = "receives" if len(holders) == 1 else "each receive"
     return Verdict(
         situation="SESSION_OPEN" if groups.session else "WINDOW_NOT_CLOSED",
         sentence=f"{what} {_are(groups.rows)} still open: the next {word}, which ends at "
-        f"{shown(groups.first, evidence.zone)}, closes when {holder.relation} receives an event of "
+        f"{shown(groups.first, evidence.zone)}, closes when {names} {receive} an event of "
         f"{shown(needed, evidence.zone)} or later",
         facts=facts,
-        proposal=_closing(evidence, groups, holder),
+        proposal=_closing(evidence, groups, holders),
     )
 
 
 def _of_windows(evidence: Evidence, groups: OpenGroups, needed: int, holder: EventTime) -> tuple[Fact, ...]:
     zone = evidence.zone
     word = "session" if groups.session else "window"
-    facts: list[Fact] = [("open groups", groups.rows)]
+    facts: list[Fact] = [(OPEN, groups.rows)]
     assert groups.first is not None
     facts.append((f"next {word} to close", f"ends at {shown(groups.first, zone)}"))
     facts.append(("needed event time", f"{shown(needed, zone)} ({word} end + delay {length(holder.delay)})"))
@@ -76,7 +81,7 @@ def watermark_stands(evidence: Evidence) -> Verdict | None:
     """(g) The smallest of several watermarks counts, and one input does not move it on."""
     if len(evidence.event_times) < 2 or not evidence.silent or not evidence.state_rows:
         return None
-    if not waits_for_watermark(evidence.plan):
+    if not waits_for_watermark(evidence.plan) or len(_quiet(evidence)) > 1:
         return None
     times = evidence.measured_times
     ahead = [t.watermark for t in times if t.watermark is not None]
@@ -136,31 +141,49 @@ def _catching_up(
 ) -> str:
     """What lets the watermark move on."""
     if slowest.stream and slowest.stream.connector == "values":
-        return _closing(evidence, groups, slowest, nearest.watermark or 0)
+        return _closing(evidence, groups, [slowest], nearest.watermark or 0)
     setting = "SET spark.sql.streaming.multipleWatermarkPolicy = max"
     return proposals.join(setting, proposals.restart(evidence, "FROM BEGINNING"))
 
 
-def _closing(evidence: Evidence, groups: OpenGroups | None, time: EventTime, least: int = 0) -> str:
-    """What closes the first window: a later event time of a values stream; of an input that has ended, all
+def _closing(evidence: Evidence, groups: OpenGroups | None, holders: list[EventTime], least: int = 0) -> str:
+    """What closes the first window: later event times of values streams; of an input that has ended, all
     that is held back; else the query in output mode update.
     """
-    stream = time.stream
-    if stream is None or stream.connector != "values":
+    streams = [time.stream for time in holders if time.stream and time.stream.connector == "values"]
+    if len(streams) < len(holders):
         ended = not evidence.plan.transient and evidence.status == "finished"
         if ended:
             return proposals.flushed(evidence)
         return proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence)
     end = max(groups.first or 0, 0) if groups else 0
     end = max(end, 0 if end else least)
-    moment = end + int(time.delay * 1_000)
-    return proposals.advanced(evidence, stream, shown(moment, evidence.zone))
+    moments = [max(end + int(time.delay * 1_000), time.newest or 0) for time in holders]
+    shown_ones = [shown(moment, evidence.zone) for moment in moments]
+    return proposals.advanced(evidence, dict(zip(streams, shown_ones, strict=True)))
 
 
-def _holder(evidence: Evidence) -> EventTime:
-    """The input whose watermark is the smallest."""
-    times = evidence.measured_times
-    return min(times, key=lambda t: -1 if t.watermark is None else t.watermark)
+def _holders(evidence: Evidence) -> list[EventTime]:
+    """The inputs that have to move on: the one with the smallest watermark, or those without one."""
+    quiet = _quiet(evidence)
+    if quiet and _policy(evidence) == "min":
+        return [time for time in evidence.measured_times if time.relation in quiet]
+    return [min(evidence.measured_times, key=lambda t: -1 if t.watermark is None else t.watermark)]
+
+
+def _quiet(evidence: Evidence) -> set[str]:
+    """The inputs that have given no event since this start. Where there are several, Spark keeps the
+    watermark of the query at a restart, but not that of each input.
+    """
+    running = evidence.running
+    if running is None or len(evidence.event_times) < 2 or not running.reports.before.streams:
+        return set()
+    read, places = running.reports.run.streams, evidence.parts.places
+    return {
+        time.relation
+        for time in evidence.event_times
+        if time.stream and not any(n and is_source_of(time.stream, text, places) for text, n in read)
+    }
 
 
 def _policy(evidence: Evidence) -> str:
@@ -173,9 +196,8 @@ def _are(number: int) -> str:
 
 
 def clock(evidence: Evidence) -> tuple[Fact, ...]:
-    """Rows, newest event time and watermark, as far as they are known."""
-    facts: list[Fact] = [("rows in", evidence.rows_in)]
-    newest = evidence.newest
+    """The newest event time and the watermark, as far as they are known."""
+    facts, newest = list[Fact](), evidence.newest
     if newest is not None:
         facts.append(("newest event time", shown(newest, evidence.zone)))
     times = event_times(evidence.reports)
@@ -197,7 +219,8 @@ def moving_on(evidence: Evidence) -> str:
 
 def rows_late(evidence: Evidence) -> Verdict | None:
     """(h) Rows came behind the watermark and were dropped, and nothing else comes out."""
-    if not evidence.account.late or not (evidence.silent or _all_late(evidence)):
+    silent = evidence.silent and not evidence.rows_out
+    if not evidence.account.late or not (silent or _all_late(evidence)):
         return None
     facts, change, missed = late_facts(evidence)
     return Verdict(
@@ -223,7 +246,7 @@ def late_facts(evidence: Evidence) -> tuple[tuple[Fact, ...], Stream | None, str
     watermark). None for a stream whose delay cannot be told.
     """
     worst = _worst_miss(evidence)
-    facts = [*clock(evidence), ("late rows", evidence.account.late)]
+    facts = [*clock(evidence)]
     if worst:
         facts.append(("behind the watermark by at most", length(worst)))
     stream = next((t.stream for t in evidence.event_times if t.stream and t.stream.connector), None)
@@ -269,8 +292,9 @@ def _needed_delay(
 def _all_late(evidence: Evidence) -> bool:
     """Whether the newest rows were dropped, though earlier ones came out."""
     last: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
-    dropped = sum(o.get("numRowsDroppedByWatermark", 0) for o in last.get("stateOperators", []))
-    return bool(dropped) and sum(o.get("numRowsUpdated", 0) for o in last.get("stateOperators", [])) == 0
+    read, dropped = last.get("numInputRows", 0), account_of(last).late
+    all_of_them = bool(dropped) and (dropped.at_least or dropped.number >= read)
+    return all_of_them and not any(o.get("numRowsUpdated") for o in last.get("stateOperators", []))
 
 
 def _worst_miss(evidence: Evidence) -> float:

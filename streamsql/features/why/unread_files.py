@@ -36,15 +36,13 @@ def _too_old(evidence: Evidence, stream: Stream, files: Listing, old: dict[str, 
     dated = datetime.fromtimestamp(files.matching[newest]).isoformat(" ", "seconds")
     why = f"older than the newest file by more than maxFileAge, {age}"
     facts: list[Fact] = [
-        ("rows in", evidence.account.read),
-        ("rows out", evidence.account.out),
         ("newest file", f"{os.path.basename(newest)}, dated {dated}"),
         ("files not read: older than maxFileAge allows", f"{len(old)}, such as {_name(old)}"),
         ("older than the newest file by", length(behind)),
     ]
     if files.matching[newest] > time.time() + _DAY:
         name = os.path.basename(newest)
-        why = f"its newest file, {name}, is dated {dated}, and maxFileAge, {age}, counts from it"
+        why = f"the newest file, {name}, is dated {dated}, and maxFileAge, {age}, is counted from that date"
         facts.append(("to resolve it", "the right date for that file, or a longer maxFileAge"))
     wider = proposals.with_options(stream, {"maxFileAge": f"{int(behind // _DAY) + 1}d"})
     return Verdict(
@@ -70,9 +68,8 @@ def _changed(evidence: Evidence, stream: Stream, changed: list[str]) -> Verdict:
     return Verdict(
         situation="FILES_CHANGED",
         sentence=f"{count(len(changed), 'file')} of {stream.name} changed after {evidence.title} had read "
-        f"{them}{rest} {_name(changed)}; a file is read once: rows that were added are not read",
+        f"{them}{rest} {_name(changed)}; a file is read once, so its new content is not read",
         facts=(
-            ("rows in", evidence.account.read),
             ("files changed since they were read", f"{len(changed)}, such as {_name(changed)}"),
             ("to resolve it", "new rows in new files; FROM BEGINNING reads all files as they are now"),
         ),
@@ -105,7 +102,6 @@ def hidden_by_log(evidence: Evidence) -> Verdict | None:
             sentence=f"{count(len(hidden), 'file')} of {stream.name} {_are(hidden)} not read: a file sink "
             f"has written {files.folder}, and Spark reads only what its log, _spark_metadata, lists{moved}",
             facts=(
-                ("rows in", evidence.account.read),
                 ("files not in the log", f"{len(hidden)}, such as {_name(hidden)}"),
                 ("files of the log that are not there", len(gone) or ""),
             ),

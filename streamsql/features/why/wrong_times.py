@@ -58,7 +58,6 @@ def _ahead(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact], lim
     newest = shown(row["newest"], evidence.zone)
     facts.append(("newest of the others", shown(row["sane"], evidence.zone)))
     facts += [("arrived in", when)] if (when := _arrival(evidence, limit)) else []
-    facts += [("late rows", evidence.account.late)] if evidence.account.late else []
     which = f"1 row of {newest} has" if row["ahead"] == 1 else f"{row['ahead']:,} rows up to {newest} have"
     by = length((row["newest"] - row["sane"]) / 1_000)
     day = shown(limit, evidence.zone).partition(" ")[0]

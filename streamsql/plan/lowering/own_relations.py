@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.calls import Assign, Call, Var, lit
+from streamsql.calls import Assign, Call, Var, expr, lit
 from streamsql.errors import RuleFault
 from streamsql.language.console_clauses import fault_of_call
 from streamsql.language.origin import Origin
@@ -94,7 +94,7 @@ def lower_pivot(own: ConsoleRelation, query: Query, sources: Sources) -> str:
     texts = [listed[item.span.start : item.span.end] for item in block.items]
     known_as = sources.free_call_name("pivot")
     variable = sources.free_variable(known_as)
-    arguments = (frame, lit(quote_name(path)), lit(sorted(used)), lit(texts))
+    arguments = (frame, lit(quote_name(path)), lit(sorted(used)), *map(expr, texts))
     sources.program.append(Assign(variable, Call(Var(PIVOTED), arguments)))
     sources.calls[known_as.casefold()] = Var(variable), Shape()
     return known_as

@@ -75,8 +75,9 @@ def _first_window(
     end, needed = _clock(size), _clock(size + max(delays))
     yield Note(
         "FIRST_WINDOW",
-        f"append mode emits a window once it is closed: that of 12:00 to {end} when an event of {needed} or "
-        "later arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open windows, too",
+        f"append mode emits a window once it is closed: the window from 12:00 to {end}, for example, when an "
+        f"event of {needed} or later arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open "
+        "windows, too",
     )
 
 

@@ -155,9 +155,13 @@ class Evidence:
 
     @property
     def silent(self) -> bool:
-        """Whether rows were read that no output has followed, as far as the sinks tell."""
-        if self.running is None or not self.took_input:
+        """Whether rows were read that no output has followed, as far as the sinks tell: in this run, or in
+        all runs since the checkpoint began.
+        """
+        if self.running is None:
             return False
+        if not self.took_input:
+            return self.goes_on and bool(self.account.streams) and self.rows_out == 0
         return self.rows_out is None or self.running.reports.waiting is not None
 
     @property

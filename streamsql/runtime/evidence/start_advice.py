@@ -102,8 +102,8 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
         elif delay > LONG * max(latest, 1) and sum(t.compared for t in measured) >= ENOUGH:
             wanted = interval(2 * max(latest, 1))
             text = (
-                f"rows of {stream.name} came at most {length(latest)} late, its delay is {length(delay)}: "
-                f"windows wait that long, and WITH WATERMARK {column} DELAY OF {wanted} keeps twice that"
+                f"rows of {stream.name} came at most {length(latest)} late, and windows wait for its delay, "
+                f"{length(delay)}: WITH WATERMARK {column} DELAY OF {wanted} keeps rows twice as late"
             )
             yield Note("DELAY_TOO_LONG", text)
 
@@ -164,5 +164,5 @@ def _trigger(parts: SessionParts, running: Running) -> Iterator[Note]:
         yield Note(
             "TRIGGER_TOO_SHORT",
             f"micro-batches of {running.name} take {length(usual)}, longer than its trigger interval of "
-            f"{trigger.interval}: TRIGGER EVERY {interval(usual * 1.5)} would keep to its times",
+            f"{trigger.interval}: TRIGGER EVERY {interval(usual * 1.5)} leaves time for each",
         )

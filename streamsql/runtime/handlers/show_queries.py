@@ -24,7 +24,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.facts import fates, shown_watermark
+from streamsql.runtime.queries.facts import UNREPORTED, fates, shown_watermark
 from streamsql.runtime.queries.progress import account_of, number
 from streamsql.runtime.queries.run import Running
 
@@ -308,7 +308,8 @@ def _output(parts: SessionParts, query: Query, running: Running | None) -> list[
     if running:
         pairs.append(("output mode", f"{running.mode}: {running.reason}".removesuffix(": ")))
         given = running.reports.account.out
-        pairs.append(("rows out", "" if given is None else str(given)))
+        uncounted = UNREPORTED if running.reports.account.read else ""
+        pairs.append(("rows out", uncounted if given is None else str(given)))
         fate = fates(running.plan, running.reports.account, running.mode)
         pairs += [(name, str(amount)) for name, amount in fate]
     if query.late:
@@ -411,13 +412,16 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
                 "" if mark(r) is None else to_second(mark(r) or 0, zone),
                 sum(o.get("numRowsTotal", 0) for o in state),
                 account_of(r).late.value,
+                account_of(r).malformed.value,
             )
         )
-    columns = ("batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows")
-    return table(columns, rows, (0, 2, 3, 4, 6, 7), "no micro-batch has reported yet", _PROGRESS)
+    columns = (
+        "batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows", "malformed",
+    )  # fmt: skip
+    return table(columns, rows, (0, 2, 3, 4, 6, 7, 8), "no micro-batch has reported yet", _PROGRESS)
 
 
-_PROGRESS = ("late rows", "batch", "rows in", "ms", "rows/s", "watermark", "state rows", "time")
+_PROGRESS = ("late rows", "malformed", "batch", "rows in", "ms", "rows/s", "watermark", "state rows", "time")
 
 
 def _second(moment: Any, zone: str) -> str:

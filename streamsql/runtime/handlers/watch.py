@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from streamsql.calls import Attr, Call, Lit
-from streamsql.errors import NameFault, QueryFault, RuleFault, did_you_mean
+from streamsql.errors import NameFault, QueryFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.watch import Chart, Watch
 from streamsql.language.tokens import quote_name
@@ -97,15 +97,18 @@ def _drawn(chart: Chart, rows: LiveRows, title: str) -> tuple[tuple[str, ...], s
     become one, "" for the default). The y of count(*) is x.
     """
     if chart.x is None:
-        columns: tuple[str, ...] = _two_columns(title, rows)
+        columns: tuple[str, ...] = _two_columns(title, rows, chart.span)
     else:
         written = f"{chart.how}({chart.y})"
         if chart.how and written.casefold() in (f.name.casefold() for f in rows.schema.fields):
             chart = replace(chart, y=replace(chart.how, value=written), how=None)  # a column of that name
         named = (chart.x, chart.y or chart.x, *((chart.series,) if chart.series else ()))
         columns = tuple(_column(name, rows, title) for name in named)
-    if chart.how:
-        return columns, _combining(chart.how, of_rows=chart.y is None)
+    combine = _combining(chart.how, of_rows=chart.y is None) if chart.how else ""
+    if chart.y is not None and not combine.startswith("count"):
+        _check_number(chart.y, columns[1], rows)
+    if combine:
+        return columns, combine
     if len(columns) == 2 and not rows.hidden:
         # A line for each of the other keys: else values of several keys would be joined to one line.
         columns += tuple(key for key in rows.keys or () if key not in columns)
@@ -151,9 +154,23 @@ def _column(name: Name, rows: LiveRows, table: str) -> str:
     return column
 
 
-def _two_columns(title: str, rows: LiveRows) -> tuple[str, str]:
+def _check_number(written: Name, column: str, rows: LiveRows) -> None:
+    """Raise RuleFault for a y that is no number."""
+    from pyspark.sql.types import NumericType
+
+    kind = rows.schema[column].dataType
+    if not isinstance(kind, NumericType):
+        raise RuleFault(
+            f"the y of a chart is a number, and {column} is {kind.simpleString()}",
+            hint=f"count({quote_name(column)}) draws the number of its rows",
+            span=written.span,
+            code="WRONG_TYPE",
+        )
+
+
+def _two_columns(title: str, rows: LiveRows, place: Span) -> tuple[str, str]:
     """The columns x and y of a chart without named ones: the first time, else key, else column, and the first
-    number that is no key. Raises RuleFault.
+    number that is no key. place: of the chart in its statement. Raises RuleFault.
     """
     from pyspark.sql import types as t
 
@@ -174,6 +191,7 @@ def _two_columns(title: str, rows: LiveRows) -> tuple[str, str]:
         raise RuleFault(
             f"{title} has no column of numbers to draw",
             hint=f"WATCH {title}; shows its rows" if title != SELECT else "leave AS CHART out",
+            span=place,
             code="WRONG_TYPE",
         )
     return x, numbers[0]

@@ -37,8 +37,28 @@ _ROW_BY_ROW = frozenset(("watermark", "now", "key", "filter"))
 _DROPPING = frozenset(("where", "having", "qualify", "filter"))
 """The words of a query that may drop rows."""
 
+OPEN = "groups still open"
+KEPT_FOR_A_PARTNER = "kept for a partner"
 Fate = tuple[str, Amount | str]
 """A name, and the number of rows of which it tells what became; a text where Spark does not count them."""
+
+
+UNREPORTED = "not known: the sink does not report it"
+
+
+def accounted(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
+    """The account of a query as names and amounts: what it has read and lost, what came out, what became of
+    the rest, and what its state holds.
+    """
+    told: list[Fate] = [("rows in", account.read)]
+    told += [("late rows", account.late)] if account.late else []
+    told += [("malformed", account.malformed)] if account.malformed else []
+    if not account.read:
+        return tuple(told)
+    rest = fates(plan, account, mode)
+    told += [("rows out", UNREPORTED if account.out is None else account.out), *rest]
+    in_state = {name for name, _ in rest} & {OPEN, KEPT_FOR_A_PARTNER}
+    return (*told, *([("state rows", Amount(account.held))] if account.held and not in_state else ()))
 
 
 def fates(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
@@ -84,7 +104,7 @@ def _of_groups(account: Account, mode: str, left: int, filters: bool) -> tuple[F
     if account.out is not None and mode in out:
         told.append(("rows out are", out[mode]))
     if mode == "append" and account.held:
-        told.append(("groups still open", Amount(account.held)))
+        told.append((OPEN, Amount(account.held)))
     return tuple(told)
 
 
@@ -92,7 +112,7 @@ def _of_joins(account: Account) -> tuple[Fate, ...]:
     """The rows of a join of streams: those of its state may still find a partner, even if they had one."""
     kept = sum(rows for name, rows in account.state if name == "symmetricHashJoin")
     without = "not known: Spark does not count the rows that leave the state without one"
-    return (("kept for a partner", Amount(kept)), ("without a partner", without))
+    return ((KEPT_FOR_A_PARTNER, Amount(kept)), ("without a partner", without))
 
 
 def _may_filter(plan: Run) -> bool:

@@ -183,7 +183,7 @@ def test_j_what_waits_in_state(console: Console) -> None:
         AWAIT QUERY ALL IDLE;"""
     )
     shown, facts = why(console, "QUERY o")
-    assert (shown.code, facts["rows in state"]) == ("STATE_WAITS", 2)
+    assert (shown.code, facts["kept for a partner"]) == ("STATE_WAITS", 2)
     session, facts = why(console, "QUERY s")
     assert session.code == "SESSION_OPEN"
     assert facts["needed event time"] == "2024-05-01 12:15:00 (session end + delay 10 minutes)"

@@ -186,7 +186,7 @@ def test_h_rows_are_late(console: Console, tmp_path: Path) -> None:
     console.run(f"{shown.proposal} AWAIT QUERY t IDLE;")
     again, facts = why(console, "QUERY t")
     assert again.code == "WINDOW_NOT_CLOSED"
-    assert facts["open groups"] == 2
+    assert facts["groups still open"] == 2
 
 
 def test_i_milliseconds_read_as_seconds(console: Console, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_k_a_join_that_keeps_all_rows(console: Console) -> None:
         CREATE LIVE TABLE t AS SELECT at, bt FROM a JOIN b ON a.id = b.id; AWAIT QUERY t IDLE;"""
     )
     shown, facts = why(console, "QUERY t")
-    assert (shown.code, facts["state rows"]) == ("STATE_GROWS", 4)
+    assert (shown.code, facts["kept for a partner"]) == ("STATE_GROWS", 4)
     assert "1 more in each micro-batch" in shown.verdict
     assert "ON a.id = b.id AND b.bt BETWEEN a.at AND a.at + INTERVAL 1 HOUR" in shown.proposal
     assert len(resolved(console, shown, "t")) == 3

@@ -250,6 +250,52 @@ def test_a_live_table_over_live_tables_and_streams_is_refused_with_what_does_the
     console.session.close()
 
 
+@pytest.mark.usefixtures("processes")
+def test_watched_selects_charts_and_pivots(server: Server, tmp_path: Path) -> None:
+    """They work, or are refused with a clear word."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("1,x,2\n1,x,3\n2,y,4\n1,y,7\n")
+    console = Remote(server, tmp_path)
+    console.run(
+        f"""CREATE STREAM sales (hour INT, class STRING, n INT) USING csv OPTIONS (path '{tmp_path}/in');
+        CREATE LIVE TABLE per AS SELECT hour, class, sum(n) AS n FROM sales GROUP BY hour, class;
+        AWAIT QUERY ALL IDLE;"""
+    )
+    (drawn,) = console.run("WATCH per AS CHART (hour, sum(n), class);")
+    assert isinstance(drawn, Live) and drawn.chart == ("hour", "n", "class")
+    drawn.close()
+    (pivot,) = console.run("SELECT * FROM per PIVOT (sum(n) FOR class) ORDER BY hour;")
+    assert isinstance(pivot, Rows) and pivot.columns == ("hour", "x", "y")
+    assert [tuple(row) for row in pivot.rows] == [(1, 5, 7), (2, None, 4)]
+    for text, code, message in (
+        (
+            "WATCH SELECT n FROM per WHERE n > 1;",
+            "NOT_ON_CONNECT",
+            "a live table, or a query, over live tables: not",
+        ),
+        (
+            "WATCH (SELECT n FROM per) AS CHART;",
+            "NOT_ON_CONNECT",
+            "a live table, or a query, over live tables: not",
+        ),
+        (
+            "SELECT * FROM sales PIVOT (sum(n) FOR class);",
+            "CLAUSE_NOT_SUPPORTED",
+            "PIVOT without IN over a stream",
+        ),
+        (
+            "WATCH per AS CHART (hour, class);",
+            "WRONG_TYPE",
+            "the y of a chart is a number, and class is string",
+        ),
+    ):
+        refused = console.refused(text)
+        assert (refused.code, bool(refused.hint), bool(refused.span)) == (code, True, True)
+        assert refused.message.startswith(message)
+    console.run("DROP QUERY ALL;")
+    console.session.close()
+
+
 def test_what_a_remote_console_refuses(tmp_path: Path) -> None:
     context = Context(Catalog(), server=ConnectServer("sc://h:1"))
     for text, word in (
