@@ -30,7 +30,23 @@ class Preview(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Preview:
-        return _preview(node, source)
+        there = node.get("PreviewStream")
+        if there:
+            return cls(name=name_of(there.get("StreamName")), limit=_limit(there))
+        files = node.get("PreviewFiles")
+        if files:
+            path = files.get("Path")
+            assert path
+            return cls(path=name_of(path), limit=_limit(files))
+        part = node.get("PreviewSource")
+        assert part
+        format_node = clause(part, "Format")
+        return cls(
+            connector=name_of(part.get("Connector")),
+            format=name_of(format_node.get("FormatName")) if format_node else None,
+            options=options_of(clause(part, "Options")),
+            limit=_limit(part),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +65,14 @@ class ShowTopics(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> ShowTopics:
-        return _show_topics(node, source)
+        servers, target, like = node.get("Servers"), node.get("Target"), clause(node, "TopicsLike")
+        written = servers.get("String") if servers else None
+        return cls(
+            servers=name_of(written) if written else None,
+            entry=name_of(target) if target else None,
+            like=like.text("String") if like else "",
+            options=options_of(clause(node, "Options")),
+        )
 
 
 def _limit(node: Node) -> int:
@@ -59,34 +82,3 @@ def _limit(node: Node) -> int:
     if number is None:
         return FIRST
     return count_of(number, "LIMIT takes a number of records", "LIMIT 10", least=0)
-
-
-def _preview(node: Node, source: Source) -> Preview:
-    there = node.get("PreviewStream")
-    if there:
-        return Preview(name=name_of(there.get("StreamName")), limit=_limit(there))
-    files = node.get("PreviewFiles")
-    if files:
-        path = files.get("Path")
-        assert path
-        return Preview(path=name_of(path), limit=_limit(files))
-    part = node.get("PreviewSource")
-    assert part
-    format_node = clause(part, "Format")
-    return Preview(
-        connector=name_of(part.get("Connector")),
-        format=name_of(format_node.get("FormatName")) if format_node else None,
-        options=options_of(clause(part, "Options")),
-        limit=_limit(part),
-    )
-
-
-def _show_topics(node: Node, source: Source) -> ShowTopics:
-    servers, target, like = node.get("Servers"), node.get("Target"), clause(node, "TopicsLike")
-    written = servers.get("String") if servers else None
-    return ShowTopics(
-        servers=name_of(written) if written else None,
-        entry=name_of(target) if target else None,
-        like=like.text("String") if like else "",
-        options=options_of(clause(node, "Options")),
-    )

@@ -49,7 +49,13 @@ class Given(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Given:
-        return _given(node, source)
+        file, query = node.get("GivenFile"), node.get("Query")
+        return cls(
+            name=name_of(node.get("StreamName")),
+            columns=names_of(clause(node, "ColumnNames")),
+            query=fragment_of(source, query) if query else None,
+            file=name_of(file.get("Path")) if file else None,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,16 +185,6 @@ class KillQuery(Statement):
     refers: ClassVar[str] = "query"
 
     name: Name | None = None
-
-
-def _given(node: Node, source: Source) -> Given:
-    file, query = node.get("GivenFile"), node.get("Query")
-    return Given(
-        name=name_of(node.get("StreamName")),
-        columns=names_of(clause(node, "ColumnNames")),
-        query=fragment_of(source, query) if query else None,
-        file=name_of(file.get("Path")) if file else None,
-    )
 
 
 def _expected(node: Node, source: Source) -> dict[str, Any]:

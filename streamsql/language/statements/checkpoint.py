@@ -39,7 +39,9 @@ class ShowBatches(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> ShowBatches:
-        return _batches(node, source)
+        number = node.get("Number")
+        last = count_of(number, "LAST takes a whole number of micro-batches") if number else None
+        return cls(owner=owner_of(node), last=last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +61,3 @@ def owner_of(node: Node) -> Owner:
     node = node.get("CheckpointOf") or node
     query, folder = node.get("QueryName"), node.get("Path")
     return Owner(name_of(query) if query else None, name_of(folder) if folder else None)
-
-
-def _batches(node: Node, source: Source) -> ShowBatches:
-    number = node.get("Number")
-    last = count_of(number, "LAST takes a whole number of micro-batches") if number else None
-    return ShowBatches(owner=owner_of(node), last=last)

@@ -38,7 +38,16 @@ class CreateFunction(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> CreateFunction:
-        return _create(node, source)
+        table, kind = node.get("ReturnsTable"), node.get("Type")
+        if kind:
+            check_type(kind)
+        return cls(
+            name=new_name_of(node.get("NewName")),
+            target=name_of(node.get("String")),
+            returns=one_line(source, kind) if kind else "",
+            columns=columns_of(source, table.get("ColumnDefs")) if table else (),
+            **replacement_of(node),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,16 +81,3 @@ class ShowCreateFunction(Statement):
     refers: ClassVar[str] = "function"
 
     name: Name
-
-
-def _create(node: Node, source: Source) -> CreateFunction:
-    table, kind = node.get("ReturnsTable"), node.get("Type")
-    if kind:
-        check_type(kind)
-    return CreateFunction(
-        name=new_name_of(node.get("NewName")),
-        target=name_of(node.get("String")),
-        returns=one_line(source, kind) if kind else "",
-        columns=columns_of(source, table.get("ColumnDefs")) if table else (),
-        **replacement_of(node),
-    )

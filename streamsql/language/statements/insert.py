@@ -40,7 +40,9 @@ class Insert(QueryClauses, Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Statement:
-        return _insert(node, source)
+        if node.has("QueryStart"):
+            return _insert_of(node, source)
+        return Spark() if node.has("SparkInsert") else _own_insert(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,13 @@ class InsertSet(QueryClauses, Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> InsertSet:
-        return _insert_set(node, source)
+        inserts = node.all("SetInsert")
+        end = node.all(";")[-1].span.end
+        return cls(
+            inserts=tuple(_own_insert(part, source) for part in inserts),
+            body=source.text[inserts[0].span.start : end],
+            **_clauses(node),
+        )
 
 
 def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
@@ -128,12 +136,6 @@ def _clauses(node: Node) -> dict[str, Any]:
     }
 
 
-def _insert(node: Node, source: Source) -> Statement:
-    if node.has("QueryStart"):
-        return _insert_of(node, source)
-    return Spark() if node.has("SparkInsert") else _own_insert(node, source)
-
-
 def _own_insert(node: Node, source: Source) -> Insert:
     query = node.get("Query")
     assert query
@@ -141,15 +143,5 @@ def _own_insert(node: Node, source: Source) -> Insert:
         targets=names_of(node, "Target"),
         query=fragment_of(source, query),
         columns=names_of(clause(node, "ColumnNames")),
-        **_clauses(node),
-    )
-
-
-def _insert_set(node: Node, source: Source) -> InsertSet:
-    inserts = node.all("SetInsert")
-    end = node.all(";")[-1].span.end
-    return InsertSet(
-        inserts=tuple(_own_insert(part, source) for part in inserts),
-        body=source.text[inserts[0].span.start : end],
         **_clauses(node),
     )

@@ -44,7 +44,22 @@ class CreateLiveTable(QueryClauses, Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> CreateLiveTable:
-        return _create(node, source)
+        query, checkpoint, comment = node.get("Query"), clause(node, "Checkpoint"), clause(node, "Comment")
+        assert query
+        return cls(
+            name=new_name_of(node.get("NewName")),
+            query=fragment_of(source, query),
+            output_mode=output_mode_of(clause(node, "OutputMode")),
+            trigger=trigger_of(clause(node, "Trigger")),
+            checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
+            restart=restart_of(clause(node, "Restart")),
+            begins=begins_of(clause(node, "Begins")),
+            late=late_of(clause(node, "OnLate")),
+            key=names_of(clause(node, "Key")),
+            retain=retain_of(clause(node, "Retain")),
+            comment=comment.text("String") if comment else "",
+            **replacement_of(node),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,22 +104,3 @@ class ShowCreateLiveTable(Statement):
     refers: ClassVar[str] = "live_table"
 
     name: Name
-
-
-def _create(node: Node, source: Source) -> CreateLiveTable:
-    query, checkpoint, comment = node.get("Query"), clause(node, "Checkpoint"), clause(node, "Comment")
-    assert query
-    return CreateLiveTable(
-        name=new_name_of(node.get("NewName")),
-        query=fragment_of(source, query),
-        output_mode=output_mode_of(clause(node, "OutputMode")),
-        trigger=trigger_of(clause(node, "Trigger")),
-        checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
-        restart=restart_of(clause(node, "Restart")),
-        begins=begins_of(clause(node, "Begins")),
-        late=late_of(clause(node, "OnLate")),
-        key=names_of(clause(node, "Key")),
-        retain=retain_of(clause(node, "Retain")),
-        comment=comment.text("String") if comment else "",
-        **replacement_of(node),
-    )

@@ -40,7 +40,9 @@ class ShowProgress(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> ShowProgress:
-        return _progress(node, source)
+        number = node.get("Number")
+        last = count_of(number, "LAST takes a whole number of micro-batches") if number else 10
+        return cls(name=name_of(node.get("QueryName")), last=last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,7 @@ class StopQuery(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> StopQuery:
-        return _stop(node, source)
+        return cls(name=_maybe_all(node), drain=node.has("WithDrain"), timeout=_timeout(node))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,27 +123,13 @@ class AwaitQuery(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> AwaitQuery:
-        return _await(node, source)
+        return cls(name=_maybe_all(node), idle=node.has("IDLE"), timeout=_timeout(node))
 
 
 def _maybe_all(node: Node) -> Name | None:
     return None if node.has("ALL") else name_of(node.get("QueryName"))
 
 
-def _progress(node: Node, source: Source) -> ShowProgress:
-    number = node.get("Number")
-    last = count_of(number, "LAST takes a whole number of micro-batches") if number else 10
-    return ShowProgress(name=name_of(node.get("QueryName")), last=last)
-
-
 def _timeout(node: Node) -> float | None:
     timeout = node.get("Duration")
     return seconds(duration_of(timeout)) if timeout else None
-
-
-def _await(node: Node, source: Source) -> AwaitQuery:
-    return AwaitQuery(name=_maybe_all(node), idle=node.has("IDLE"), timeout=_timeout(node))
-
-
-def _stop(node: Node, source: Source) -> StopQuery:
-    return StopQuery(name=_maybe_all(node), drain=node.has("WithDrain"), timeout=_timeout(node))

@@ -19,10 +19,6 @@ class Select(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Select:
-        return _select(node, source)
-
-
-def _select(node: Node, source: Source) -> Select:
-    query = node.get("Query")
-    assert query
-    return Select(query=fragment_of(source, query))
+        query = node.get("Query")
+        assert query
+        return cls(query=fragment_of(source, query))

@@ -24,7 +24,14 @@ class Set(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Set:
-        return _set(node, source)
+        key, value = node.get("SettingKey"), node.get("SettingValue")
+        text = None
+        if value:
+            text = text_of(source, value).strip()
+            tokens = tokenize(text)
+            if len(tokens) == 1:
+                text = unquote(tokens[0])
+        return cls(key=name_of(key) if key else None, value=text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,17 +153,6 @@ class Clear(Statement):
 class Exit(Statement):
     topic: ClassVar[str] = "prompt"
     of_pipeline: ClassVar[bool] = True
-
-
-def _set(node: Node, source: Source) -> Set:
-    key, value = node.get("SettingKey"), node.get("SettingValue")
-    text = None
-    if value:
-        text = text_of(source, value).strip()
-        tokens = tokenize(text)
-        if len(tokens) == 1:
-            text = unquote(tokens[0])
-    return Set(key=name_of(key) if key else None, value=text)
 
 
 def _optional(node: Node, rule: str) -> Name | None:

@@ -47,7 +47,20 @@ class CreateSink(Statement):
 
     @classmethod
     def read(cls, node: Node, source: Source) -> CreateSink:
-        return _create(node, source)
+        format_node, comment, retain = (clause(node, rule) for rule in ("Format", "Comment", "Retain"))
+        return cls(
+            name=new_name_of(node.get("NewName")),
+            connector=name_of(node.get("Connector")),
+            format=name_of(format_node.get("FormatName")) if format_node else None,
+            columns=columns_of(source, node.get("ColumnDefs")),
+            key=names_of(clause(node, "Key")),
+            partitioned_by=names_of(clause(node, "PartitionedBy")),
+            options=options_of(clause(node, "Options")),
+            retain=retain_of(retain),
+            retain_span=retain.span if retain else None,
+            comment=comment.text("String") if comment else "",
+            **replacement_of(node),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,20 +109,3 @@ def retain_of(node: Node | None) -> int | None:
     number = node.get("Number")
     assert number
     return count_of(number, "RETAIN takes a whole number of rows")
-
-
-def _create(node: Node, source: Source) -> CreateSink:
-    format_node, comment, retain = (clause(node, rule) for rule in ("Format", "Comment", "Retain"))
-    return CreateSink(
-        name=new_name_of(node.get("NewName")),
-        connector=name_of(node.get("Connector")),
-        format=name_of(format_node.get("FormatName")) if format_node else None,
-        columns=columns_of(source, node.get("ColumnDefs")),
-        key=names_of(clause(node, "Key")),
-        partitioned_by=names_of(clause(node, "PartitionedBy")),
-        options=options_of(clause(node, "Options")),
-        retain=retain_of(retain),
-        retain_span=retain.span if retain else None,
-        comment=comment.text("String") if comment else "",
-        **replacement_of(node),
-    )
