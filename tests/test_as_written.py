@@ -15,7 +15,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse_script
 from streamsql.language.statements.spark import Spark
 from streamsql.plan.context import Context
-from streamsql.plan.language_settings import changed_language
+from streamsql.plan.lowering.as_written import changed_language
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Collect, Run
 from streamsql.results import Done, Text

@@ -49,7 +49,7 @@ class Server:
 class Context:
     """The input of planning besides the statement: the catalog, the console's folders, the folder of the
     current script (here), the server, if the console runs on one, and the settings of Spark
-    that change what a text means (language_settings.py).
+    that change what a text means (lowering/as_written.py).
     """
 
     catalog: Catalog

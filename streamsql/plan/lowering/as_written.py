@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from streamsql.calls import Var
 from streamsql.catalog import Catalog
 from streamsql.errors import NameFault
 from streamsql.language.query import Query, check_balanced, read_query
 from streamsql.language.tokens import quote_name
-from streamsql.plan.language_settings import QUOTED_NAMES
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.python_functions import called
 from streamsql.plan.lowering.shape import Shape
@@ -77,3 +77,27 @@ def _may_be_own(text: str, catalog: Catalog) -> bool:
         return True
     # Other names hold a dot, or are written in backticks.
     return any(not n.isidentifier() and n.replace("`", "``") in folded for names in own for n in names)
+
+
+QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
+
+_PLANNED_WITH = {
+    QUOTED_NAMES: "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.legacy.ctePrecedencePolicy": "corrected",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+}
+"""The values with which a query is taken apart into calls, in lower case: Spark's defaults."""
+
+
+def changed_language(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """The settings with which a text does not mean what planning assumes; none for Spark's defaults."""
+    return tuple(
+        name for name, value in _PLANNED_WITH.items() if settings.get(name, value).strip().casefold() != value
+    )

@@ -26,13 +26,14 @@ from streamsql.calls import (
 )
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream
-from streamsql.errors import Note, RuleFault, Span
+from streamsql.errors import Note, RuleFault, Source, Span
+from streamsql.language.parser import parse_text
 from streamsql.language.query import ConsoleRelation, read_query
 from streamsql.language.statements.base import Name, count_of, name_of
 from streamsql.language.statements.checkpoint import Owner
+from streamsql.language.statements.insert import InsertSet
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import Shape
-from streamsql.plan.lowering.shared_streams import shared_text
 from streamsql.plan.lowering.sources import Sources, variable, watermarked
 
 READER = "LateRows"
@@ -389,3 +390,19 @@ def _loading(node: Node, load: Callable[[Node], Node]) -> Node:
     if isinstance(node, Attr):
         return replace(node, target=_loading(node.target, load))
     return node
+
+
+def shared_text(query: Query, sources: Sources) -> str:
+    """The SELECT of a query; of a statement set, that of all columns of the stream that its SELECTs share."""
+    if not query.together:
+        return query.text
+    statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"))
+    assert isinstance(statement, InsertSet)
+    read: list[dict[str, Stream]] = []
+    for part in statement.inserts:
+        own = Sources(sources.catalog, sources.places, sources.lower, counts=False)
+        own.lower(part.query.text, own)
+        read.append(own.streams)
+    # A stream over other streams comes after them.
+    name = next(name for name in reversed(read[0]) if all(name in others for others in read))
+    return f"SELECT * FROM {quote_name(read[0][name].name)}"

@@ -1,9 +1,12 @@
-"""Explains Spark's exceptions about the files that it reads."""
+"""Explains Spark's exceptions about the files that it reads, and recognizes a full disk."""
 
 from __future__ import annotations
 
+import os
 import re
 import urllib.parse
+from collections.abc import Iterable
+from pathlib import Path
 
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.runtime.engine.kafka_errors import Words
@@ -69,3 +72,30 @@ def _plain(url: str) -> str:
     """The path of a URL."""
     path = re.sub(r"^file:/+", "/", url)
     return urllib.parse.unquote(path) if path != url else url
+
+
+NO_SPACE = "no space left on device"
+_SAID = re.compile(
+    r"(?:IOException: |\[[Ee]rrno 28\] )No space left on device|"
+    r"(?:IOException: |\[[Ee]rrno 122\] )Disk quota exceeded|\[SQLITE_FULL\]"
+)
+_LITTLE = 256 * 1024
+
+
+def is_no_space(text: str) -> bool:
+    """Whether the text of an exception, including its class, says that a disk is full."""
+    return bool(_SAID.search(text))
+
+
+def full_disk(places: Iterable[str]) -> str:
+    """A sentence about the first folder that is on a full disk; empty when none is."""
+    for place in places:
+        folder = Path(place.removeprefix("file://").removeprefix("file:")).absolute()
+        try:
+            there = next(p for p in (folder, *folder.parents) if p.exists())
+            disk = os.statvfs(there)
+        except (OSError, StopIteration, ValueError):
+            continue
+        if disk.f_bavail * disk.f_frsize < _LITTLE:
+            return f"the disk of {there} is full"
+    return ""

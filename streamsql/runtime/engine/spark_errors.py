@@ -12,8 +12,7 @@ from streamsql.guard import internal
 from streamsql.language.lexical import word_at
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.analysis_errors import explained
-from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
-from streamsql.runtime.engine.file_errors import SKIP_ROWS, file_words
+from streamsql.runtime.engine.file_errors import NO_SPACE, SKIP_ROWS, file_words, full_disk, is_no_space
 from streamsql.runtime.engine.kafka_errors import in_plain_words
 
 _PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")

@@ -16,7 +16,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import DEFAULT_RETAIN, Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
 from streamsql.plan.context import Context, Server
-from streamsql.plan.language_settings import changed_language
+from streamsql.plan.lowering.as_written import changed_language
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Reads
