@@ -33,6 +33,9 @@ DOCUMENTING = (
 )
 """The tests of pages, lists and examples that name what a feature has (two have --metrics): without it they fail."""
 
+RANDOM = ("test_the_next_token_is_among_the_completions",)
+"""Draws other statements from another grammar, and has no text for QueryStart (FROM … INSERT INTO)."""
+
 SCRIPT = """
 CREATE STREAM s (word STRING, n INT) USING values;
 INSERT INTO s VALUES ('a', 1), ('b', 2), ('a', 3);
@@ -196,7 +199,7 @@ def test_without_a_feature_the_console_works(without: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("without", TAKEN_AWAY, indirect=True)
 def test_without_a_feature_the_fast_tests_pass(without: Path) -> None:
     """All of them but the feature's own, and those of pages, lists and examples that name features."""
-    others = " and ".join(f"not {name}" for name in DOCUMENTING)
+    others = " and ".join(f"not {name}" for name in (*DOCUMENTING, *RANDOM))
     command = [sys.executable, "-m", "pytest", "-m", "fast", "-k", others, "tests"]
     environment = {**os.environ, "PYTHONPATH": str(without)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=without, env=environment, timeout=850)
