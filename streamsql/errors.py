@@ -104,7 +104,8 @@ def hide_with(redact: Callable[[str], str]) -> None:
 class StreamsqlError(Exception):
     """Base of all errors that are shown to a person.
 
-    message: the fact; detail: the cause, may have several lines; hint: what to type;
+    message: the fact, behind what it is about where that is not clear; fact: the fact alone; detail: the
+    cause, may have several lines; hint: what to type;
     proposal: a statement to type instead, which ↑ brings at the prompt, and the hint where there is no other;
     span: the characters of the source that are at fault; condition: Spark's error class, if any;
     code: what is wrong, as error_codes lists it: the class's own, where none is given, or Spark's.
@@ -130,7 +131,7 @@ class StreamsqlError(Exception):
     ) -> None:
         message = redact_text(message)
         super().__init__(message)
-        self.message = message
+        self.message = self.fact = message
         self.detail = redact_text(detail)
         self.proposal = hide_in_sql(proposal)
         self.hint = hide_in_sql(hint if "'" in hint else redact_text(hint)) or self.proposal
@@ -212,7 +213,7 @@ class QueryFault(StreamsqlError):
 
     def __init__(self, fact: str, *, subject: str = "", **parts: Any) -> None:
         super().__init__(f"{subject}: {fact}" if subject else fact, **parts)
-        self.fact = fact
+        self.fact = redact_text(fact)
 
     def of(self, subject: str) -> QueryFault:
         """The same failure of what the reader has typed, such as a SELECT, which has no query to name."""

@@ -88,8 +88,8 @@ class Account:
     def line(self) -> str:
         """The account in one line, what was lost first: `1 malformed, 8 rows in, 3 rows out`."""
         parts = [(self.late.of("late row"), self.late), (f"{self.malformed} malformed", self.malformed)]
-        told = [text for text, amount in parts if amount] + [f"{self.read} rows in"]
-        told += [] if self.out is None else [f"{self.out} rows out"]
+        told = [text for text, amount in parts if amount] + [f"{self.read.of('row')} in"]
+        told += [] if self.out is None else [f"{self.out.of('row')} out"]
         return ", ".join([*told, *([Amount(self.held).of("state row")] if self.held else [])])
 
     def uncertain(self) -> Account:

@@ -241,6 +241,8 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 import streamsql.plan.planner
 assert not {{"pyspark", "py4j"}} & set(sys.modules)
 from test_plan import CORPUS, CATALOG, statements, plan, Context, StreamsqlError
+from streamsql.feature_registry import features
+planners = [feature.module(feature.planners) for feature in features() if feature.planners]
 sys.addaudithook(lambda event, args: touched.append((event, args)) if event in watched else None)
 watched, touched = {{"open", "os.listdir", "os.mkdir", "os.scandir", "subprocess.Popen", "socket.connect"}}, []
 for title, text in CORPUS:

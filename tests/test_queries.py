@@ -91,7 +91,7 @@ def test_await_tells_the_next_trigger(console: Console, eventually: Callable[...
     waiting.join()
     hours = [datetime.fromtimestamp((t // 3600 + 1) * 3600) for t in (now, time.time())]
     assert said in [
-        f"waiting for t to end: batch 0 done, 1 rows in, next trigger at {at:%H:%M:%S}" for at in hours
+        f"waiting for t to end: batch 0 done, 1 row in, next trigger at {at:%H:%M:%S}" for at in hours
     ]
 
 

@@ -14,7 +14,7 @@ from test_python_source import SOURCE
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connectors
-from streamsql.errors import Source, StreamsqlError, UsageFault
+from streamsql.errors import QueryFault, Source, StreamsqlError, UsageFault
 from streamsql.guard import log_to
 from streamsql.language.parser import parse, split_script
 from streamsql.language.redaction import redact
@@ -90,6 +90,11 @@ def test_no_error_shows_a_secret(kind: str, around: str) -> None:
     except StreamsqlError as error:
         shown = [format_error(error.at(source)), format_error(error.at(source), 60)]
     assert SECRET not in "\n".join(shown), shown
+
+
+def test_a_failure_that_is_told_of_something_else_shows_no_secret() -> None:
+    failed = QueryFault(f"login with password={SECRET} was refused", subject="query q failed")
+    assert SECRET not in f"{failed} {failed.fact} {failed.of('the query failed').message}"
 
 
 def test_a_caret_stands_where_it_should_beside_a_secret() -> None:

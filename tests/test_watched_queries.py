@@ -12,7 +12,7 @@ from scripts import run_here
 from test_server import Host, run
 from test_server import rows_of as rows_on
 
-from streamsql.errors import RuleFault, Source
+from streamsql.errors import RuleFault, Source, StreamsqlError
 from streamsql.output.frames import View, frame
 from streamsql.results import Live
 from streamsql.server.client import RemoteSession
@@ -71,6 +71,28 @@ def test_a_select_over_live_tables_is_watched_while_its_inputs_change(
         assert shown.said() == ""
     assert list(console.session.parts.queries.all) == ["per"]
     console.run("DROP LIVE TABLE per;")
+
+
+@pytest.mark.slow
+def test_the_rows_of_a_live_table_whose_query_failed_are_told_to_stand(
+    console: Console, eventually: Callable[..., None]
+) -> None:
+    console.run(
+        "CREATE STREAM numbers (v INT) USING values; CREATE LIVE TABLE inverse AS SELECT v, 1 / v AS i FROM numbers;"
+        "INSERT INTO numbers VALUES (1); AWAIT QUERY inverse IDLE; INSERT INTO numbers VALUES (0);"
+    )
+    with pytest.raises(StreamsqlError):
+        console.run("AWAIT QUERY inverse IDLE;")
+    selected = console.run("SELECT v FROM inverse;")[-1]
+    live = watched(console, "WATCH SELECT v FROM inverse;")
+    for notes in (selected.notes, live.notes):
+        assert [note.code for note in notes] == ["LIVE_TABLE_STANDS"]
+        assert str(notes[0]).startswith(
+            "the rows of inverse are those until its query failed: division by zero"
+        )
+    eventually(lambda: rows_of(live) == [(1,)])
+    live.close()
+    console.run("DROP LIVE TABLE inverse; DROP STREAM numbers;")
 
 
 @pytest.mark.slow

@@ -211,7 +211,7 @@ def _of_query(
     if snapshot.batch >= 0:
         parts.append((6, f"batch {snapshot.batch}"))
     if account.read or not snapshot.total:  # rows may be there before Spark reports how many it has read
-        parts.append((3, f"{account.read} rows in"))
+        parts.append((3, f"{account.read.of('row')} in"))
     if facts.status == "running" and (rate := round(facts.rows_per_second)):
         parts.append((4, f"{counted(rate, 'row')}/s"))
     if facts.status == "running" and not account.read and not snapshot.total:

@@ -144,7 +144,7 @@ def encode_error(error: StreamsqlError) -> dict[str, Any]:
     known: dict[str, Any] = {"kind": kind} | {name: getattr(error, name) for name in _PARTS}
     known["span"] = [error.span.start, error.span.end] if error.span else None
     known["source"] = [error.source.name, error.source.text] if error.source else None
-    known["fact"] = getattr(error, "fact", "")
+    known["fact"] = error.fact
     cause = error.__cause__ or error.__context__
     if cause is not None:
         state = getattr(cause, "getSqlState", lambda: None)() or ""
@@ -158,8 +158,7 @@ def decode_error(known: Mapping[str, Any]) -> StreamsqlError:
     error = ERRORS[known["kind"]](known["message"], **parts)
     error.span = errors.Span(*known["span"]) if known["span"] else None
     error.source = errors.Source(*known["source"]) if known["source"] else None
-    if isinstance(error, errors.QueryFault):
-        error.fact = known["fact"]
+    error.fact = known["fact"]
     if known.get("cause"):
         error.__cause__ = RemoteCause(*known["cause"])
     return error

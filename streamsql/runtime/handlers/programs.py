@@ -45,6 +45,7 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.evidence.waiting import FIRST_MICRO_BATCH, waiting_for
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
+from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
 from streamsql.runtime.handlers.show import how_called
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
@@ -119,28 +120,8 @@ def _collected(
         empty = isinstance(rows, Rows) and not rows.rows
         parts.newest.empty_select = _select_text(statement) if empty else ""
         notes = _without_rows(parts, plan.reads.live) if empty else ()
-        rows = replace(rows, notes=(*rows.notes, *(notes or _as_of(parts, plan.reads.live))))
+        rows = replace(rows, notes=(*rows.notes, *(notes or tables_that_stand(parts, plan.reads.live))))
     return replace(rows, seconds=time.monotonic() - began)
-
-
-def _as_of(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
-    """Notes on the live tables of a SELECT whose rows stay as they are: their query failed, or is stopped. A
-    script, which has stopped its queries itself, is told only of failures.
-    """
-    notes = []
-    for entry in tables:
-        for query in parts.catalog.queries_into(entry.name)[:1]:
-            running = parts.queries.all.get(query.name.casefold())
-            status = running.status() if running else parts.workspace.past(query.name).status
-            whose = f"the rows of {entry.name} are those until"
-            if status == "FAILED":
-                fault = running.fault if running else None
-                reason = fault.message if fault else parts.workspace.past(query.name).error
-                notes.append(Note("LIVE_TABLE_STANDS", f"{whose} its query failed: {reason}"))
-            elif status == "stopped" and parts.config.interactive:
-                start = f"START QUERY {quote_name(query.name)}; resumes it"
-                notes.append(Note("LIVE_TABLE_STANDS", f"{whose} its query was stopped: {start}"))
-    return tuple(notes)
 
 
 def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
@@ -154,7 +135,7 @@ def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, 
             fact = f"the live table {entry.name} has no rows"
             fault = _failure(parts, entry.name)
             if fault is not None:
-                return (Note("LIVE_TABLE_EMPTY", f"{fact}: its query failed: {fault.message}"),)
+                return (Note("LIVE_TABLE_EMPTY", f"{fact}: its query failed: {fault.fact}"),)
             if not parts.config.interactive:
                 continue
             if _first_micro_batch_runs(parts, entry.name):

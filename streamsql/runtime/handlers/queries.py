@@ -331,7 +331,7 @@ def _waiting(running: Running, *, idle: bool) -> str:
     last = running.reports.newest(1)
     batch = f"batch {last[-1].get('batchId')} done, " if last else ""
     until = "process all input" if idle else "end"
-    rows = f"{running.reports.account.read} rows in"
+    rows = f"{running.reports.account.read.of('row')} in"
     return f"waiting for {running.name} to {until}: {batch}{rows}{_next(running)}"
 
 

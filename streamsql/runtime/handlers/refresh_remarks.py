@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Query
-from streamsql.errors import StreamsqlError
+from streamsql.definitions import Query, Sink
+from streamsql.errors import Note, StreamsqlError
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.parts import SessionParts
@@ -156,3 +156,23 @@ def _own(running: Running, fed: bool, *, still: bool) -> Iterator[Remark]:
         )
     for table, at in refresher.renewed.items():
         yield Remark(f"{table} began anew at {at:%H:%M:%S}, and the rows are computed from its new ones")
+
+
+def tables_that_stand(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
+    """Notes on the live tables of a SELECT whose rows stay as they are: their query failed, or is stopped. A
+    script, which has stopped its queries itself, is told only of failures.
+    """
+    notes = []
+    for entry in tables:
+        for query in parts.catalog.queries_into(entry.name)[:1]:
+            running = parts.queries.all.get(query.name.casefold())
+            status = running.status() if running else parts.workspace.past(query.name).status
+            whose = f"the rows of {entry.name} are those until"
+            if status == "FAILED":
+                fault = running.fault if running else None
+                reason = fault.fact if fault else parts.workspace.past(query.name).error
+                notes.append(Note("LIVE_TABLE_STANDS", f"{whose} its query failed: {reason}"))
+            elif status == "stopped" and parts.config.interactive:
+                start = f"START QUERY {quote_name(query.name)}; resumes it"
+                notes.append(Note("LIVE_TABLE_STANDS", f"{whose} its query was stopped: {start}"))
+    return tuple(notes)

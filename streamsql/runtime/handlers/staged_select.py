@@ -16,6 +16,7 @@ from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.watch import Watch
 from streamsql.plan import plans
 from streamsql.results import Live
+from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
 from streamsql.runtime.handlers.watch import SELECT, live_of, reserved_name, shown_as
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.start import start_query
@@ -54,6 +55,7 @@ def follow_select(plan: plans.Refresh, parts: SessionParts, form: Watch | None =
     stopped = "its queries were stopped; CREATE LIVE TABLE name AS SELECT … keeps them running"
     return replace(
         live,
+        notes=(*live.notes, *tables_that_stand(parts, () if plan.stages else plan.reads.live)),
         close=ends.close,
         said=lambda: stopped if plan.stages else "",
         # The reasons for an empty result are those of a query over streams.
