@@ -204,6 +204,7 @@ NOTES = {
     "READ_AS": "words of another SQL dialect, in the words of Spark",
     "READ_FROM_START": "a stream is read from the oldest message",
     "STAGES": "a query over streams runs in stages, since Spark does not run it as one",
+    "TABLE_PATH": "Spark takes the relative path of a table from the folder of its database",
     "CHANGES_WRITTEN": "a sink gets what changes in a result over live tables",
     "FILE_BY_FILE": "a stream reads one file in each micro-batch",
     "REFRESHED": "a live table is computed from others, after their micro-batches",

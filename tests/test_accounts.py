@@ -113,6 +113,29 @@ def test_a_view_is_kept_with_absolute_paths(tmp_path: Path, monkeypatch: pytest.
         assert kept(f"CREATE VIEW v AS {same}") == f"CREATE VIEW v AS {same}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["OPTIONS (path 'data')", "LOCATION 'data'"])
+def test_a_table_with_a_relative_path_that_is_here_is_told_where_spark_looks(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    put(tmp_path / "data" / "a.json", '{"k": "a"}')
+    monkeypatch.chdir(tmp_path)
+    (created,) = console.run(f"CREATE TABLE near (k STRING) USING json {path};")
+    (note,) = created.notes
+    assert note.code == "TABLE_PATH"
+    here = note.text[note.text.index("CREATE TABLE") :]
+    assert console.rows("SELECT * FROM near;") == []
+    console.run(f"DROP TABLE near; {here}")
+    assert console.rows("SELECT * FROM near;") == [("a",)]
+    console.run("DROP TABLE near;")
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(f"CREATE TABLE near USING json {path};")
+    console.run(caught.value.proposal)
+    assert console.rows("SELECT * FROM near;") == [("a",)]
+    console.run("DROP TABLE near;")
+
+
 def test_a_script_beside_a_console_says_that_it_does_not_see_its_queries(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     held = Workspace(folder)

@@ -1,4 +1,4 @@
-"""The paths of files in the statement of a view."""
+"""The paths of files in the statement of a view or a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from streamsql.language.tokens import Token, quote, quote_name, tokenize, unquot
 
 
 def with_paths(text: str, full: Callable[[str], str], exists: Callable[[str], bool]) -> str:
-    """The statement with other paths: those of an option path, and of a relation such as csv.`data/a.csv`, if
-    there are such files. full: the path that takes the place of one; exists: whether a path has files.
+    """The statement with other paths: those of an option path, of LOCATION, and of a relation such as
+    csv.`data/a.csv`, if there are such files. full: the path that takes the place of one; exists: whether a
+    path has files.
     """
     changed, end = "", 0
     for token, path in _paths(tokenize(text, strict=False), full, exists):
@@ -29,7 +30,8 @@ def _paths(
         path = unquote(token) if token.kind in ("string", "quoted") else ""
         if not path or not before:
             continue
-        if token.kind == "string" and of_options and before[-1].text.strip("'\"`").casefold() == "path":
+        word = before[-1].text.strip("'\"`").casefold()
+        if token.kind == "string" and of_options and word in ("path", "location"):
             yield token, quote(full(path))
         elif token.kind == "quoted" and before[-1].text == "." and before[0].kind == "word" and exists(path):
             yield token, quote_name(full(path))

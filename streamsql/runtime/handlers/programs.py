@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, Attr, Call, Node, Program, evaluate, run, text_of
+from streamsql.connectors.option_values import in_full
 from streamsql.definitions import Sink, Table
 from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
 from streamsql.guard import informing
@@ -33,6 +34,7 @@ from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
 from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
+from streamsql.language.view_paths import with_paths
 from streamsql.plan import plans
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
@@ -72,7 +74,15 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
         raise InputFault(f"there is no file {added}", span=statement.span, code="FILE_NOT_READ")
     existed = exists_before(parts.spark, plan.defines)
     with parts.own_state_provider(plan.program):
-        frame = _frame(parts, plan)
+        try:
+            frame = _frame(parts, plan)
+        except Exception as error:
+            here = _with_folders_here(plan, statement)
+            if not here:
+                raise
+            fault = translate(error, statement, parts.catalog.relation_names())
+            fault.propose(f"{here};")
+            raise fault from error
         if plan.defines.kind:
             return _defined(parts, plan, statement, existed)
         return _collected(parts, plan, frame, statement, began)
@@ -87,7 +97,27 @@ def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, exi
         )
         parts.define(table_of(statement, plan, parts.catalog, streaming))
     _remember(parts, plan, statement)
-    return Done(message=plan.defines.told(existed))
+    here = "" if existed else _with_folders_here(plan, statement)
+    text = f"Spark takes the path from the folder of the database; for the folder that is here: {here};"
+    notes = (Note("TABLE_PATH", " ".join(text.split())),) if here else ()
+    return Done(message=plan.defines.told(existed), notes=notes)
+
+
+def _with_folders_here(plan: plans.Collect, statement: Statement) -> str:
+    """The CREATE TABLE with absolute paths in place of relative ones that exist in the current folder: Spark
+    takes these from the folder of the database. "" where there is none.
+    """
+    relative = list[str]()
+
+    def full(path: str) -> str:
+        relative.append(path)
+        return in_full(path)
+
+    if plan.defines.kind != "table" or not plan.defines.creates:
+        return ""
+    text = with_paths(statement.text, full, lambda path: False)
+    exists = relative and all(not Path(path).is_absolute() and Path(path).exists() for path in relative)
+    return text if exists else ""
 
 
 def _frame(parts: SessionParts, plan: plans.Collect) -> Any:
