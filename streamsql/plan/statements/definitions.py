@@ -22,7 +22,6 @@ from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
 from streamsql.plan.statements.changelog_streams import check_key
 from streamsql.plan.statements.staged import staged
-from streamsql.plan.streaming.readers import streams_over
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -112,15 +111,24 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
 
 
+def _relations(text: str) -> set[str]:
+    """The folded names of the relations that a query reads."""
+    return {relation.name.casefold() for relation in read_query(text).relations}
+
+
 def _check_is_no_circle(name: Name, query: Fragment, catalog: Catalog) -> None:
     """Raise RuleFault where the query of a stream reads that stream, directly or through others."""
-    over = [stream.casefold() for stream in streams_over(name.value, catalog)]
-    read = {relation.name.casefold() for relation in read_query(query.text).relations}
-    indirect = not read.isdisjoint(over)
-    if indirect or name.value.casefold() in read:
+    read = _relations(query.text)
+    indirect, further = set[str](), read
+    while further:
+        queries = [stream.query for r in further if (stream := catalog.streams.get(r)) and stream.query]
+        further = {r for text in queries for r in _relations(text)} - indirect
+        indirect |= further
+    direct = name.value.casefold() in read
+    if direct or name.value.casefold() in indirect:
         raise RuleFault(
             f"the stream {name} reads itself",
-            detail=f"a stream that its query reads is defined by a query on {name}" if indirect else "",
+            detail="" if direct else f"a stream that its query reads is defined by a query on {name}",
             span=name.span,
             code="CIRCULAR_DEFINITION",
         )
