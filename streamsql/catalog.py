@@ -43,7 +43,7 @@ class Catalog:
         changed: dict[str, dict[str, Any]] = {}
         for entry in entries:
             kind = _KINDS[type(entry)]
-            changed.setdefault(kind, dict(getattr(self, kind)))[entry.name.casefold()] = entry
+            changed.setdefault(kind, getattr(self, kind).copy())[entry.name.casefold()] = entry
         return replace(self, **{kind: MappingProxyType(entries) for kind, entries in changed.items()})
 
     def without(self, kind: str, name: str) -> Catalog:

@@ -313,7 +313,7 @@ class Expression:
         )
 
     def calls(self) -> list[Call]:
-        return calls_in(self.tree, self.source)
+        return calls_in(self.tree.walk(), self.source)
 
     def under(self, tree: Any) -> Expression:
         """The sub-expression of a node."""

@@ -35,20 +35,20 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
     exp = exp_module()
     if query.tree is None:
         return False
-    ctes = {c.alias.casefold() for c in query.tree.find_all(exp.CTE)}
-    names = {t.alias_or_name.casefold() for t in query.tree.find_all(exp.Table)} | ctes
-    aliases = list(query.tree.find_all(exp.TableAlias))
+    ctes = {c.alias.casefold() for c in query.nodes_of(exp.CTE)}
+    names = {t.alias_or_name.casefold() for t in query.nodes_of(exp.Table)} | ctes
+    aliases = query.nodes_of(exp.TableAlias)
     names |= {alias.name.casefold() for alias in aliases if alias.this}
     names |= {relation.name.casefold() for relation in query.relations}  # also those inside window tables
-    known, all_known = {a.alias.casefold() for a in query.tree.find_all(exp.Alias)}, True
+    known, all_known = {a.alias.casefold() for a in query.nodes_of(exp.Alias)}, True
     known |= {column.name.casefold() for alias in aliases for column in alias.args.get("columns") or ()}
     if query.tree.find(exp.Lateral):
         known |= _GENERATED
-    for table in tables_read(query.tree):
+    for table in tables_read(query.nodes):
         own = columns(table.name)
         all_known = all_known and own is not None
         known |= {name.casefold() for name in own or ()}
-    for column in query.tree.find_all(exp.Column):
+    for column in query.nodes_of(exp.Column):
         table = column.table.casefold()
         if table and table not in names | known | _STRUCTS:
             return False
@@ -65,14 +65,16 @@ def joins_in_the_optimizer(query: Query) -> bool:
     if query.tree is None:
         return True
     inside = (exp.From, exp.Join, exp.Subquery, exp.SetOperation, exp.CTE)
-    for node in query.tree.find_all(exp.Query, exp.Lateral):
+    for node in query.nodes:
+        if isinstance(node, (exp.Except, exp.Intersect)) and not node.args.get("distinct"):
+            return True
         lateral = isinstance(node, exp.Lateral) and not node.args.get("view")
         nested = (
             isinstance(node, exp.Query) and node.parent is not None and not isinstance(node.parent, inside)
         )
         if lateral or nested:
             return True
-    return any(not node.args.get("distinct") for node in query.tree.find_all(exp.Except, exp.Intersect))
+    return False
 
 
 _STRUCTS = frozenset(("window", "session_window"))
@@ -88,8 +90,6 @@ def reads_all_columns(query: Query) -> bool:
     exp = exp_module()
     if query.tree is None or query.words & {"natural", "pivot", "unpivot", "table"}:
         return True
-    if any(
-        table.args["alias"].args.get("columns") for table in query.tree.find_all(exp.Table) if table.alias
-    ):
+    if any(table.args["alias"].args.get("columns") for table in query.nodes_of(exp.Table) if table.alias):
         return True
-    return any(not isinstance(star.parent, exp.Count) for star in query.tree.find_all(exp.Star))
+    return any(not isinstance(star.parent, exp.Count) for star in query.nodes_of(exp.Star))

@@ -113,14 +113,17 @@ def located(value: Any, origin: Origin) -> Any:
     if isinstance(value, Span):
         return origin.span(value)
     if isinstance(value, tuple):
-        return tuple(located(each, origin) for each in value) if value else value
+        return tuple(located(part, origin) for part in value) if value else value
     changes: dict[str, Any] = {}
     for name in _placed_fields(value.__class__):
         part = getattr(value, name)
-        changes[name] = located(part, origin)
-        if isinstance(part, Origin):
+        if isinstance(part, Span):
+            changes[name] = origin.span(part)
+        elif isinstance(part, Origin):
             spliced = getattr(value, "spliced", False)
             changes[name] = origin.behind(part.points) if spliced else origin.part(value.span.start)
+        elif part and not isinstance(part, str):
+            changes[name] = located(part, origin)
     return replace(value, **changes) if changes else value
 
 

@@ -131,10 +131,10 @@ def _read(text: str) -> Query:
     try:
         body = BlockReader(text, out).body(tree, 0, len(out.kept))
     except Unread as problem:
-        return _left(base, str(problem), tree=tree)
+        return _left(_with_tree(base, tree), str(problem))
     except RecursionError:
         return _left(base, TOO_DEEP)
-    return replace(base, body=body, tree=tree)
+    return replace(_with_tree(base, tree), body=body)
 
 
 def _without_tree(text: str, tokens: Sequence[Token], out: Cut) -> Query:
@@ -161,11 +161,15 @@ def read_part(text: str) -> tuple[Query, Span | None]:
         tree, stopped = parse_unfinished([part for token in out.kept for part in token.parts], text)
     except RecursionError:
         tree, stopped = None, None
-    return replace(_without_tree(text, tokens, out), tree=tree), stopped
+    return _with_tree(_without_tree(text, tokens, out), tree), stopped
 
 
-def _left(base: Query, reason: str, *, tree: Any = None, stopped: Span | None = None) -> Query:
-    return replace(base, reason=reason, tree=tree, stopped=stopped)
+def _with_tree(base: Query, tree: Any) -> Query:
+    return replace(base, tree=tree, nodes=tuple(tree.walk()) if tree is not None else ())
+
+
+def _left(base: Query, reason: str, *, stopped: Span | None = None) -> Query:
+    return replace(base, reason=reason, stopped=stopped)
 
 
 def check_balanced(text: str) -> None:
@@ -201,7 +205,7 @@ def _relations_of(query: Query) -> tuple[Named, ...]:
     else:
         from sqlglot import exp
 
-        for table in tables_read(query.tree):
+        for table in tables_read(query.nodes):
             names = [p for p in table.parts if isinstance(p, exp.Identifier)]
             if len(names) != len(table.parts) or not all(n._meta for n in names):
                 continue

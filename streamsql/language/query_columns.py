@@ -257,15 +257,16 @@ class QueryColumns:
         complete = complete and all(columns.complete for columns in found.values())
         every = [name for columns in found.values() for name, _ in columns.known]
         folded = {name.casefold() for name in every} | _aliases(scope) | self.query.computed
-        for qualifier, name, span in _free_columns(scope.expression):
+        readable = folded | found.keys() | _NO_COLUMNS | TIME_WINDOWS
+        for qualifier, name, column in _free_columns(scope.expression):
             if qualifier in folded or name.startswith("_"):
                 continue  # a field of a struct; of a message or a file
             if qualifier:
                 columns = found.get(qualifier, UNKNOWN)
                 if columns.complete and name not in {n.casefold() for n, _ in columns.known}:
-                    yield span, [other for other, _ in columns.known]
-            elif complete and name not in folded | found.keys() | _NO_COLUMNS | TIME_WINDOWS:
-                yield span, every
+                    yield span_of(column), [other for other, _ in columns.known]
+            elif complete and name not in readable:
+                yield span_of(column), every
 
 
 def _joined_in(node: Any) -> list[Any]:
@@ -336,8 +337,8 @@ def _names_of(aliases: Any) -> list[str]:
     return [alias if isinstance(alias, str) else alias.name for alias in aliases.aliases]
 
 
-def _free_columns(select: Any) -> Iterator[tuple[str, str, Span]]:
-    """(qualifier, name), folded, and the place of each column of a SELECT: not those of the queries in it,
+def _free_columns(select: Any) -> Iterator[tuple[str, str, Any]]:
+    """(qualifier, name), folded, and the node of each column of a SELECT: not those of the queries in it,
     the parameters of lambda functions, hints, units, and names whose first part may be a schema.
     """
     exp = exp_module()
@@ -348,11 +349,11 @@ def _free_columns(select: Any) -> Iterator[tuple[str, str, Span]]:
         if isinstance(node, exp.Lambda):
             parameters |= {p.name.casefold() for p in node.expressions}
         elif isinstance(node, exp.Column) and not node.args.get("db") and _is_value(node):
-            nodes += [node] if is_named(node.this) and leaves_of(node) else []
+            nodes += [node] if is_named(node.this) and leaves_of(node.this) else []
     for node in nodes:
         qualifier, name = node.table.casefold(), node.name.casefold()
         if (qualifier or name) not in parameters:
-            yield qualifier, name, span_of(node)
+            yield qualifier, name, node
 
 
 def _is_value(column: Any) -> bool:

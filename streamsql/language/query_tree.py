@@ -215,9 +215,10 @@ class Query:
     reads, without its WITH queries, including those inside console relations.
 
     body: None if the query is left to Spark, then reason says why; tree: sqlglot's tree, None if sqlglot
-    could not parse the text; stopped: the position of sqlglot's error. has_stream: STREAM is written before a
-    relation. kept: the tokens that Spark's parser could read: without the console's clauses, and with a name
-    for each console relation. computed: the folded names of the event times that WATERMARK clauses compute.
+    could not parse the text; nodes: those of the tree, each before its parts; stopped: the position of
+    sqlglot's error. has_stream: STREAM is written before a relation. kept: the tokens that Spark's parser
+    could read: without the console's clauses, and with a name for each console relation. computed: the folded
+    names of the event times that WATERMARK clauses compute.
     """
 
     text: str
@@ -227,6 +228,7 @@ class Query:
     body: Body | None = None
     reason: str = ""
     tree: Any = field(default=None, repr=False, compare=False)
+    nodes: tuple[Any, ...] = field(default=(), repr=False, compare=False)
     stopped: Span | None = None
     has_stream: bool = False
     has_watermark: bool = False
@@ -242,13 +244,17 @@ class Query:
         own = any(own.kind != "StatefulCall" for own in self.own)
         return own or bool(self.own_clauses) or self.has_stream or self.has_watermark
 
+    def nodes_of(self, *kinds: type) -> list[Any]:
+        """The nodes of these classes of sqlglot."""
+        return [node for node in self.nodes if isinstance(node, kinds)]
+
     @cached_property
     def calls(self) -> tuple[Call, ...]:
         """All function calls in the query."""
         if self.tree is None:
             return tuple(unread_query.calls_of_tokens(self.tokens))
         inner = [c for own in self.own for c in unread_query.calls_of_tokens(_inside(self.tokens, own.span))]
-        calls = [*calls_in(self.tree, self.text), *inner]
+        calls = [*calls_in(self.nodes, self.text), *inner]
         return tuple(sorted(set(calls), key=lambda c: c.span.start))
 
     @cached_property

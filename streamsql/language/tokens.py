@@ -7,12 +7,13 @@ A Token is one word, name, literal or sign of the text. sqlglot joins some words
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.compound import Blocks
-from streamsql.language.dialect import raw_tokens
+from streamsql.language.dialect import moved, raw_tokens
 from streamsql.language.wrong_characters import closing_quote, wrong_character
 
 
@@ -44,7 +45,38 @@ class Token(NamedTuple):
 
     def behind(self, start: int) -> Token:
         """The same token in the text from an offset on, to be matched by the grammar."""
-        return Token(self.kind, self.text, self.start - start, self.end - start)
+        return _new(Token, (self.kind, self.text, self.start - start, self.end - start, ()))
+
+    def alone(self, start: int) -> Token:
+        """The same token in the text from an offset on, with its parts."""
+        parts = tuple(moved(part, start) for part in self.parts)
+        return _new(Token, (self.kind, self.text, self.start - start, self.end - start, parts))
+
+
+_new = tuple.__new__
+"""Makes a Token; the class's own way takes twice the time, which is much of a script's reading."""
+
+
+class _Part(NamedTuple):
+    tokens: Sequence[Token]
+    start: int
+
+
+_parts: dict[str, _Part] = {}
+"""The last parts of texts that `tokenize` will be asked for, with their tokens."""
+_MOST_PARTS = 16
+
+
+def keep_tokens(text: str, span: Span, tokens: Sequence[Token]) -> None:
+    """Let `tokenize` take the tokens of a part of a text from those of the whole, which are `tokens`."""
+    first = bisect_left(tokens, span.start, key=lambda token: token.start)
+    last = bisect_left(tokens, span.end, lo=first, key=lambda token: token.start)
+    part = tokens[first:last]
+    whole = part and part[0].start == span.start and part[-1].end == span.end
+    if whole and text[: part[0].end - span.start] == part[0].text and part[0].parts:
+        if len(_parts) >= _MOST_PARTS:
+            _parts.clear()
+        _parts[text] = _Part(part, span.start)
 
 
 def tokenize(text: str, *, strict: bool = True) -> list[Token]:
@@ -52,6 +84,8 @@ def tokenize(text: str, *, strict: bool = True) -> list[Token]:
 
     strict: raise SyntaxFault for an unclosed quote or comment; otherwise the tokens end there.
     """
+    if part := _parts.pop(text, None):
+        return [token.alone(part.start) for token in part.tokens]
     tokens, opened, at = scan(text)
     if strict and opened == "/*":
         raise SyntaxFault("the comment is not closed", hint="end it with */", span=Span(at, at + 2))
@@ -78,25 +112,24 @@ def scan(text: str) -> tuple[list[Token], str, int]:
     while index < count:
         first = raw[index]
         start, end = first.start, first.end + 1
-        kind = _KINDS.get(first.token_type.name)
+        kind = _KINDS.get(first.token_type._name_)  # the property `name` is slow
         after = index + 1
         if kind == "number":
             # `10L` is three tokens with the same position.
             while after < count and raw[after].start == start:
                 after += 1
-            tokens.append(Token(kind, text[start:end], start, end, tuple(raw[index:after])))
+            tokens.append(_new(Token, (kind, text[start:end], start, end, tuple(raw[index:after]))))
         elif kind is not None:
-            tokens.append(Token(kind, text[start:end], start, end, (first,)))
+            tokens.append(_new(Token, (kind, text[start:end], start, end, (first,))))
         else:
             written = text[start:end]
             if written[0].isalnum() or written[0] == "_":
-                words = written.split()
-                if len(words) > 1:
+                if not written.isalnum() and len(written.split()) > 1:
                     tokens += _words_of(text, start, end, first)
                 else:
-                    tokens.append(Token("word", written, start, end, (first,)))
+                    tokens.append(_new(Token, ("word", written, start, end, (first,))))
             else:
-                tokens.append(Token("sign", written, start, end, (first,)))
+                tokens.append(_new(Token, ("sign", written, start, end, (first,))))
         index = after
     if stopped is not None:
         return tokens, *_opened(text, stopped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -87,10 +87,10 @@ def holds(tree: Any, source: str) -> Holds:
     return Holds(aggregate, distinct, window, generator, clock, subquery)
 
 
-def calls_in(tree: Any, source: str) -> list[Call]:
-    """The function calls of a tree, in the order of the text, including those in sub-queries."""
+def calls_in(nodes: Iterable[Any], source: str) -> list[Call]:
+    """The function calls among the nodes of a tree, in the order of the text."""
     calls = []
-    for node in tree.walk():
+    for node in nodes:
         name = name_of(node, source)
         if name:
             start = node.meta["start"]
@@ -256,17 +256,15 @@ def normal_form(tree: Any, source: str) -> str:
     return f"{name or type(tree).__name__}({','.join(parts)})"
 
 
-def tables_read(tree: Any) -> Iterator[Any]:
-    """The relations of a tree that are no WITH query which their place can see: one of a query around it, but
-    in a WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s. The names in a hint
-    are no relations: they are those of FROM again.
+def tables_read(nodes: Sequence[Any]) -> Iterator[Any]:
+    """The relations among the nodes of a query that are no WITH query which their place can see: one of a
+    query around it, but in a WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s.
+    The names in a hint are no relations: they are those of FROM again.
     """
     exp = exp_module()
     clauses: dict[int, dict[str, int]] = {}  # the places of the queries of each WITH clause
     places: dict[int, int] = {}
-    nodes = list(tree.find_all(exp.With, exp.Table))
-    around = nodes if tree.parent is None else tree.root().find_all(exp.With)
-    for clause in (node for node in around if isinstance(node, exp.With)):
+    for clause in (node for node in nodes if isinstance(node, exp.With)):
         named = clauses.setdefault(id(clause), {})
         for place, cte in enumerate(clause.expressions):
             named.setdefault(cte.alias.casefold(), place)

@@ -23,7 +23,7 @@ def check_window_functions(query: Query) -> None:
         return
     if query.tree is None:
         return
-    for window in query.tree.find_all(exp_module().Window):
+    for window in query.nodes_of(exp_module().Window):
         spec = window.args.get("spec")
         if spec is not None and str(spec.args.get("kind")).upper() == "GROUPS":
             _refuse_groups(query, window)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from streamsql.errors import InputFault, Span, SyntaxFault
 from streamsql.language.tokens import Token, quote, quote_name, tokenize, unquote
@@ -154,12 +154,13 @@ def own_form(text: str, tokens: Sequence[Token], *, of_spark: bool = False) -> t
     of_spark: also one that Spark's grammar takes.
     """
     tokens = _setting(text, tokens)
-    candidates = _by_first_word().get(tokens[0].upper, ())
-    there = {t.upper for t in tokens} if candidates else set()
-    for habit, items, words in candidates:
-        skipped = words - there or (habit.of_spark and not of_spark)
-        for values in () if skipped else _matches(items, tokens, text):
-            return habit, habit.filled(values)
+    second = tokens[1].upper if len(tokens) > 1 else ""
+    candidates = [row for row in _by_first_word().get(tokens[0].upper, ()) if row.second in ("", second)]
+    written = {t.upper for t in tokens} if candidates else set()
+    for row in candidates:
+        skipped = row.words - written or (row.habit.of_spark and not of_spark)
+        for values in () if skipped else _matches(row.items, tokens, text):
+            return row.habit, row.habit.filled(values)
     return None
 
 
@@ -179,14 +180,25 @@ def _as_text(text: str, tokens: Sequence[Token]) -> Token:
     return first._replace(kind="string", text=quote(text[start:end]), end=end)
 
 
+class _Row(NamedTuple):
+    """A row with its items, its second word ("": a place), and the words without which nothing matches it."""
+
+    habit: Habit
+    items: tuple[str, ...]
+    second: str
+    words: frozenset[str]
+
+
 @cache
-def _by_first_word() -> dict[str, list[tuple[Habit, tuple[str, ...], frozenset[str]]]]:
-    """The rows by their first words: each with its items, and the words without which none matches it."""
-    rows: dict[str, list[tuple[Habit, tuple[str, ...], frozenset[str]]]] = {}
+def _by_first_word() -> dict[str, list[_Row]]:
+    """The rows by their first words."""
+    rows: dict[str, list[_Row]] = {}
     for habit in habits():
         if not habit.is_command:
             items = tuple(_ITEM.findall(habit.typed))
-            rows.setdefault(items[0].upper(), []).append((habit, items, frozenset(_needed(items))))
+            second = items[1].upper() if len(items) > 1 and items[1][0] not in "<'[" else ""
+            row = _Row(habit, items, second, frozenset(_needed(items)))
+            rows.setdefault(items[0].upper(), []).append(row)
     return rows
 
 

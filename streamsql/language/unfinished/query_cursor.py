@@ -29,7 +29,7 @@ from streamsql.language.unfinished.query_words import (
     after_operand,
     ends_operand,
 )
-from streamsql.language.unfinished.repair import completed
+from streamsql.language.unfinished.repair import completed, with_calls_closed
 
 _WITH_FROM = frozenset(("DELETE", "SHOW"))
 _AFTER_SELECT = ("GROUP", "HAVING", "ORDER", "QUALIFY")
@@ -80,6 +80,7 @@ def query_start(tokens: list[Token]) -> int | None:
 
 def query_cursor(before: list[Token], behind: list[Token], typed: str) -> QueryCursor:
     """The cursor between the tokens of a query; typed: the unfinished word at the cursor."""
+    before = with_calls_closed(before)
     places = places_of(before)
     compared = unquote(before[-2]) if before[-1].text == "=" and len(before) > 1 else ""
     return QueryCursor(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from streamsql.errors import StreamsqlError
 from streamsql.language.query import Query, read_part
+from streamsql.language.reference import functions
 from streamsql.language.token_groups import begins_clause, closing
 from streamsql.language.tokens import Token, tokenize
 from streamsql.language.unfinished.place import Place, places_of
@@ -90,6 +92,56 @@ def _closed(tokens: Sequence[Token], opened: list[bool]) -> list[str]:
             opened.pop()
         words.append(token.text)
     return words + [")"] * max(missing, 0)
+
+
+_CALLS_WITH_FROM = frozenset(("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY"))
+_NOT_IN_CALLS = frozenset(("WHERE", "GROUP", "HAVING", "QUALIFY", "LIMIT", "UNION"))
+
+
+@dataclass
+class _Open:
+    """An open parenthesis. call: the word before it, upper case; None for that of a query. from_at: where a
+    FROM stands in it, which may be that of the query around it.
+    """
+
+    call: str | None
+    from_at: int | None = None
+
+
+def with_calls_closed(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens before the cursor with a `)` for each call that a clause behind it shows not to be closed,
+    as in `SELECT upper(trim( FROM clicks WHERE`.
+    """
+    out, opened = list[Token](), list[_Open]()
+    for at, token in enumerate(tokens):
+        if token.text == "(":
+            opened.append(_Open(_call_before(tokens, at)))
+        elif token.text == ")" and opened:
+            opened.pop()
+        elif opened and opened[-1].call is not None and begins_clause(tokens, at):
+            call, word = opened[-1].call, token.upper
+            if word == "FROM" and call in _CALLS_WITH_FROM and opened[-1].from_at is None:
+                opened[-1].from_at = len(out)
+            elif word == "FROM" or (word in _NOT_IN_CALLS and call != "FILTER"):
+                _close_calls(out, opened)
+        out.append(token)
+    return out
+
+
+def _call_before(tokens: Sequence[Token], at: int) -> str | None:
+    """The word before a parenthesis that encloses no query, else None."""
+    call, head = tokens[at - 1].upper if at else "", tokens[at + 1].upper if at + 1 < len(tokens) else ""
+    is_query = head in ("SELECT", "WITH") or (head == "FROM" and call.casefold() not in functions())
+    return None if is_query else call
+
+
+def _close_calls(out: list[Token], opened: list[_Open]) -> None:
+    """Close the open calls of a query before the FROM in them, or at the end."""
+    place = len(out)
+    while opened and opened[-1].call is not None:
+        from_at = opened.pop().from_at
+        place = place if from_at is None else from_at
+        out.insert(place, Token("sign", ")", out[place - 1].end, out[place - 1].end))
 
 
 def _without_rest(read: Query, start: int) -> str:

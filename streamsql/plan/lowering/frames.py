@@ -151,7 +151,7 @@ class Clauses:
 
     def in_spark_words(self, expression: Expression) -> Expression:
         """An expression with the words of other dialects as Spark has them; a note says as what."""
-        if not self.exact_distinct and not self.read.words & known_words():
+        if not self.read.words & (known_words() | {"distinct"} if self.exact_distinct else known_words()):
             return expression
         reading = Reading(self.event_time, self.exact_distinct, frozenset(self.sources.catalog.functions))
         read = try_expression(reading.of(expression.text)) if expression.text else None

@@ -300,9 +300,8 @@ def _check_sink_clauses(statement: CreateSink, using: Connector) -> None:
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
-    catalog = context.catalog
-    feeding = [q.name for q in catalog.writers_of(name.value)]
-    if or_replace and feeding:
+    feeding = [q.name for q in context.catalog.writers_of(name.value)] if or_replace else []
+    if feeding:
         raise NameFault(
             f"the query {feeding[0]} writes into {name}",
             hint=f"DROP QUERY {feeding[0]};",
