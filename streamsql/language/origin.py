@@ -108,8 +108,10 @@ class Origin:
             raise
 
 
-def located(value: Any, origin: Origin) -> Any:
-    """A statement, or a part of one, with its spans mapped to the source of its text."""
+def located(value: Any, origin: Origin, **fields: Any) -> Any:
+    """A statement, or a part of one, with its spans mapped to the source of its text. fields: those with
+    other values, which stay as they are.
+    """
     if isinstance(value, Span):
         return origin.span(value)
     if isinstance(value, tuple):
@@ -124,6 +126,7 @@ def located(value: Any, origin: Origin) -> Any:
             changes[name] = origin.behind(part.points) if spliced else origin.part(value.span.start)
         elif part and not isinstance(part, str):
             changes[name] = located(part, origin)
+    changes |= fields
     return replace(value, **changes) if changes else value
 
 

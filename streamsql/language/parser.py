@@ -117,7 +117,7 @@ def parse_text(
         inner = origin.behind(statement.points) if statement.points else Origin.of(origin.span(whole))
         read = parse_text(Source(source.name, statement.text), inner)
         return replace(read, read_as=read.read_as or statement.text)
-    placed: Statement = located(replace(statement, text=source.text, span=whole), origin)
+    placed: Statement = located(statement, origin, text=source.text, span=origin.span(whole))
     if isinstance(placed, Spark) and placed.doubt and placed.doubt.span:
         placed.doubt.span = origin.span(placed.doubt.span)
     return placed

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -87,7 +86,6 @@ def read_query(text: str) -> Query:
             _kept.move_to_end(text)
             return _kept[text]
     query = _read(text)
-    query = replace(query, relations=_relations_of(query))
     global _kept_length
     with _lock:
         if text not in _kept:
@@ -116,38 +114,46 @@ def _read(text: str) -> Query:
     tokens = tokenize(text)
     _check_parentheses(tokens)
     out = cut(tokens)
-    base = _without_tree(text, tokens, out)
     if any(t.text == "|>" for t in tokens):
-        return _left(base, LEFT)
+        return _query(text, tokens, out, reason=LEFT)
     raw = [part for token in out.kept for part in token.parts]
     try:
         tree, stopped = parse_tokens(raw, text)
     except RecursionError:
-        return _left(base, TOO_DEEP)
+        return _query(text, tokens, out, reason=TOO_DEEP)
     if tree is None:
-        return _left(base, LEFT, stopped=stopped)
+        return _query(text, tokens, out, reason=LEFT, stopped=stopped)
     if any(t.upper == "TABLE" for t in out.kept) and names_word(tree, "TABLE"):
-        return _left(base, LEFT)  # sqlglot reads TABLE t as the column TABLE
+        return _query(text, tokens, out, reason=LEFT)  # sqlglot reads TABLE t as the column TABLE
+    body, reason = None, ""
     try:
         body = BlockReader(text, out).body(tree, 0, len(out.kept))
     except Unread as problem:
-        return _left(_with_tree(base, tree), str(problem))
+        reason = str(problem)
     except RecursionError:
-        return _left(base, TOO_DEEP)
-    return replace(_with_tree(base, tree), body=body)
+        return _query(text, tokens, out, reason=TOO_DEEP)
+    return _query(text, tokens, out, tree=tree, body=body, reason=reason)
 
 
-def _without_tree(text: str, tokens: Sequence[Token], out: Cut) -> Query:
+def _query(
+    text: str, tokens: Sequence[Token], out: Cut, *, tree: Any = None, finished: bool = True, **fields: Any
+) -> Query:
     marks = [watermark_of(Source("", text), node) for node in out.watermarks.values()]
+    nodes = tuple(tree.walk()) if tree is not None else ()
+    own = tuple(out.own.values())
     return Query(
         text,
         tuple(tokens),
-        tuple(out.own.values()),
+        own,
         tuple(out.clauses),
+        tree=tree,
+        nodes=nodes,
         has_stream=bool(out.streams),
         has_watermark=bool(out.watermarks),
+        relations=_relations_of(text, tokens, own, nodes) if finished else (),
         computed=frozenset(mark.column.value.casefold() for mark in marks if mark and mark.computed),
         kept=tuple(out.kept),
+        **fields,
     )
 
 
@@ -161,15 +167,7 @@ def read_part(text: str) -> tuple[Query, Span | None]:
         tree, stopped = parse_unfinished([part for token in out.kept for part in token.parts], text)
     except RecursionError:
         tree, stopped = None, None
-    return _with_tree(_without_tree(text, tokens, out), tree), stopped
-
-
-def _with_tree(base: Query, tree: Any) -> Query:
-    return replace(base, tree=tree, nodes=tuple(tree.walk()) if tree is not None else ())
-
-
-def _left(base: Query, reason: str, *, stopped: Span | None = None) -> Query:
-    return replace(base, reason=reason, stopped=stopped)
+    return _query(text, tokens, out, tree=tree, finished=False), stopped
 
 
 def check_balanced(text: str) -> None:
@@ -192,30 +190,31 @@ def _check_parentheses(tokens: Sequence[Token]) -> None:
         raise SyntaxFault("this parenthesis is not closed", hint="add )", span=open_ones[-1].span)
 
 
-def _relations_of(query: Query) -> tuple[Named, ...]:
+def _relations_of(
+    text: str, tokens: Sequence[Token], own: Sequence[ConsoleRelation], nodes: Sequence[Any]
+) -> tuple[Named, ...]:
     """See Query.relations."""
     relations: list[Named] = []
-    if query.tree is None:
-        inside = [own.span for own in query.own if own.kind != "StatefulCall"]
+    if not nodes:
+        inside = [part.span for part in own if part.kind != "StatefulCall"]
         relations = [
             Named(name, span)
-            for name, span in names_read(query.tokens)
+            for name, span in names_read(tokens)
             if not any(i.start <= span.start < i.end for i in inside)
         ]
     else:
         from sqlglot import exp
 
-        for table in tables_read(query.nodes):
+        for table in tables_read(nodes):
             names = [p for p in table.parts if isinstance(p, exp.Identifier)]
             if len(names) != len(table.parts) or not all(n._meta for n in names):
                 continue
             name = ".".join(n.name for n in names)
             if not name.startswith(PLACEHOLDER):
                 relations.append(Named(name, Span(names[0].meta["start"], names[-1].meta["end"] + 1)))
-    for own in query.own:
-        if query.tree is None and own.kind == "StatefulCall":
-            continue
-        relations += _relations_of_own(query.text, own.node)
+    for part in own:
+        if nodes or part.kind != "StatefulCall":
+            relations += _relations_of_own(text, part.node)
     return tuple(sorted(set(relations), key=lambda n: n.span.start))
 
 
