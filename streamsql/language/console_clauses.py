@@ -173,7 +173,7 @@ class _Cutter:
         name = f"{PLACEHOLDER}{len(self.out.own) + 1}"
         self.out.own[name] = ConsoleRelation(kind, node, node.span, name)
         raw = name_token(name, node.span.start, node.span.end)
-        self.out.kept.append(Token("word", name, node.span.start, node.span.end, (raw,)))
+        self.out.kept.append(Token("word", name, node.span.start, node.span.end, name.upper(), (raw,)))
         self.at, self.due = end, False
 
     def of_query(self, rule: str, words: tuple[str, ...]) -> bool:

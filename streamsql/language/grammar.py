@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.feature_registry import plug_in_folders
@@ -30,8 +31,7 @@ from streamsql.language.terminals import TERMINALS
 from streamsql.language.tokens import Token
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A matched rule or terminal: its name, its span and its named parts in order."""
 
     name: str
@@ -202,8 +202,13 @@ class _Compiler(Reader):
 
 
 def _lazy(grammar: Grammar, name: str) -> Matcher:
+    rule: Matcher | None = None
+
     def match(state: State, at: int, out: list[Node]) -> int:
-        return grammar.rule(name)(state, at, out)
+        nonlocal rule
+        if rule is None:  # a rule can contain itself
+            rule = grammar.rule(name)
+        return rule(state, at, out)
 
     return match
 

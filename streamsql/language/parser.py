@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, Span, StreamsqlError, SyntaxFault, nearest
@@ -137,7 +137,7 @@ def _read(source: Source, tokens: list[Token], in_test: bool, *, chosen: bool) -
     grammar = load()
     furthest: State | None = None
     example = ""
-    for rule in _candidates(tokens[0]):
+    for rule in _candidates(*tokens[0][:2]):
         node, state = grammar.match(rule, tokens)
         if node is not None:
             if rule == "Spark":
@@ -224,17 +224,19 @@ def _block(source: Source, name: Span, place: Span, tokens: list[Token]) -> tupl
 
 def matched(tokens: list[Token]) -> tuple[str, Node] | None:
     """The rule that the tokens of a statement match, and its node; None if they match none."""
-    for rule in _candidates(tokens[0]):
+    for rule in _candidates(*tokens[0][:2]):
         node, _ = load().match(rule, tokens)
         if node is not None:
             return rule, node
     return None
 
 
-def _candidates(first: Token) -> list[str]:
+@lru_cache(maxsize=256)
+def _candidates(kind: str, text: str) -> list[str]:
+    """The rules that a statement with such a first token may match."""
     firsts = first_words()
-    rules = list(firsts.get(first.upper, []))
-    if first.text == "(" or first.kind == "word":
+    rules = list(firsts.get(text.upper(), []))
+    if text == "(" or kind == "word":
         queries = (*firsts.get("QueryStart", ()), *firsts.get("Query", ()))
         rules += [r for r in queries if r not in rules]
     # The console's own statements come before those of Spark.

@@ -63,7 +63,7 @@ def own_edits(used: Sequence[Parameter], values: Mapping[str, str]) -> list[Edit
 
 def check_parameters(text: str, tokens: Sequence[Token]) -> None:
     """Raise SyntaxFault for `:'x'` of psql, with variables of the console. `:x` alone is left to Spark."""
-    found = list(parameters(tokens))
+    found = list(parameters(tokens)) if ":" in text else []
     if not any(p.written != p.name for p in found):
         return
     edits = [(p.start, p.end, p.own) for p in found]

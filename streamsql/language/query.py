@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -81,10 +82,10 @@ def read_query(text: str) -> Query:
 
     The trees of the last texts are kept.
     """
-    with _lock:
-        if text in _kept:
+    if query := _kept.get(text):
+        with suppress(KeyError):  # another thread has just removed it
             _kept.move_to_end(text)
-            return _kept[text]
+        return query
     query = _read(text)
     global _kept_length
     with _lock:

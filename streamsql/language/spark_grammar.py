@@ -189,7 +189,7 @@ def _classes(tokens: Sequence[Token], switches: Switches) -> tuple[tuple[int, ..
         if touches and before and before.text == "." and token.kind == "number":
             classes.pop()  # Spark reads `.5` as a number wherever it stands
             places.pop()
-            token = token._replace(text=f".{token.text}")
+            token = token.saying(f".{token.text}")
         for number in _of_token(token, before.text if before and touches else "", switches):
             if number is None:
                 return None

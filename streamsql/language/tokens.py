@@ -18,7 +18,8 @@ from streamsql.language.wrong_characters import closing_quote, wrong_character
 
 
 class Token(NamedTuple):
-    """kind: word, quoted, string, number, sign or hint; text as written; [start, end) offsets.
+    """kind: word, quoted, string, number, sign or hint; text as written, upper: in upper case; [start, end)
+    offsets.
 
     parts: sqlglot's tokens that start here; empty for the later words of a joined keyword.
     """
@@ -27,6 +28,7 @@ class Token(NamedTuple):
     text: str
     start: int
     end: int
+    upper: str
     parts: tuple[Any, ...] = ()
 
     def __eq__(self, other: object) -> bool:
@@ -39,18 +41,18 @@ class Token(NamedTuple):
     def span(self) -> Span:
         return Span(self.start, self.end)
 
-    @property
-    def upper(self) -> str:
-        return self.text.upper()
-
     def behind(self, start: int) -> Token:
         """The same token in the text from an offset on, to be matched by the grammar."""
-        return _new(Token, (self.kind, self.text, self.start - start, self.end - start, ()))
+        return _new(Token, (self.kind, self.text, self.start - start, self.end - start, self.upper, ()))
+
+    def saying(self, text: str, kind: str = "") -> Token:
+        """The same token with another text, and maybe of another kind."""
+        return self._replace(kind=kind or self.kind, text=text, upper=text.upper())
 
     def alone(self, start: int) -> Token:
         """The same token in the text from an offset on, with its parts."""
         parts = tuple(moved(part, start) for part in self.parts)
-        return _new(Token, (self.kind, self.text, self.start - start, self.end - start, parts))
+        return _new(Token, (self.kind, self.text, self.start - start, self.end - start, self.upper, parts))
 
 
 _new = tuple.__new__
@@ -112,24 +114,20 @@ def scan(text: str) -> tuple[list[Token], str, int]:
     while index < count:
         first = raw[index]
         start, end = first.start, first.end + 1
+        written = text[start:end]
         kind = _KINDS.get(first.token_type._name_)  # the property `name` is slow
+        if kind is None:
+            kind = "word" if written[0].isalnum() or written[0] == "_" else "sign"
         after = index + 1
         if kind == "number":
             # `10L` is three tokens with the same position.
             while after < count and raw[after].start == start:
                 after += 1
-            tokens.append(_new(Token, (kind, text[start:end], start, end, tuple(raw[index:after]))))
-        elif kind is not None:
-            tokens.append(_new(Token, (kind, text[start:end], start, end, (first,))))
+        if kind == "word" and not written.isalnum() and len(written.split()) > 1:
+            tokens += _words_of(text, start, end, first)
         else:
-            written = text[start:end]
-            if written[0].isalnum() or written[0] == "_":
-                if not written.isalnum() and len(written.split()) > 1:
-                    tokens += _words_of(text, start, end, first)
-                else:
-                    tokens.append(_new(Token, ("word", written, start, end, (first,))))
-            else:
-                tokens.append(_new(Token, ("sign", written, start, end, (first,))))
+            parts = tuple(raw[index:after])
+            tokens.append(_new(Token, (kind, written, start, end, written.upper(), parts)))
         index = after
     if stopped is not None:
         return tokens, *_opened(text, stopped)
@@ -151,7 +149,8 @@ _WORD = re.compile(r"\S+")
 def _words_of(text: str, start: int, end: int, raw: Any) -> Iterator[Token]:
     """The words of a keyword that sqlglot reads as one token, such as GROUP BY."""
     for number, word in enumerate(_WORD.finditer(text, start, end)):
-        yield Token("word", word.group(), word.start(), word.end(), () if number else (raw,))
+        written = word.group()
+        yield Token("word", written, word.start(), word.end(), written.upper(), () if number else (raw,))
 
 
 def _opened(text: str, at: int) -> tuple[str, int]:

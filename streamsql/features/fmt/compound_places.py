@@ -11,7 +11,7 @@ from streamsql.language.tokens import Token
 _CLOSED_BY_NAME = ("IF", "CASE", "WHILE", "FOR", "LOOP", "REPEAT")
 _ENDS = frozenset(["END", "ELSE", "ELSEIF", "WHEN", "UNTIL"])
 _OF_DECLARE = frozenset(["DEFAULT", "CONDITION", "FOR", "SQLSTATE", "VALUE"])
-_NO_TOKEN = Token("sign", "", 0, 0)
+_NO_TOKEN = Token("sign", "", 0, 0, "")
 
 
 class NotCompound(Exception):

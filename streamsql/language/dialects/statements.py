@@ -177,7 +177,7 @@ def _as_text(text: str, tokens: Sequence[Token]) -> Token:
     first, start, end = tokens[0], tokens[0].start, tokens[-1].end
     if len(tokens) == 1 and first.kind in ("word", "quoted", "string"):
         return first
-    return first._replace(kind="string", text=quote(text[start:end]), end=end)
+    return first.saying(quote(text[start:end]), "string")._replace(end=end)
 
 
 class _Row(NamedTuple):

@@ -141,7 +141,7 @@ def _close_calls(out: list[Token], opened: list[_Open]) -> None:
     while opened and opened[-1].call is not None:
         from_at = opened.pop().from_at
         place = place if from_at is None else from_at
-        out.insert(place, Token("sign", ")", out[place - 1].end, out[place - 1].end))
+        out.insert(place, Token("sign", ")", out[place - 1].end, out[place - 1].end, ")"))
 
 
 def _without_rest(read: Query, start: int) -> str:

@@ -91,7 +91,9 @@ class Shape:
         """This shape with one more operation, if it is streaming."""
         if not self.streaming:
             return self
-        shape = replace(self, ops=(*self.ops, replace(op, under=len(self.ops))))
+        if self.ops:
+            op = replace(op, under=len(self.ops))
+        shape = replace(self, ops=(*self.ops, op))
         # Kept, because a chain of a thousand joins would search all operations for each join.
         shape.__dict__["replacing"] = (*self.replacing, *((shape.ops[-1],) if op.replaces else ()))
         return shape
