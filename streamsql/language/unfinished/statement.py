@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 
 from streamsql.language.grammar import load
-from streamsql.language.statements.registry import STATEMENTS
+from streamsql.language.statements.registry import STATEMENTS, first_words
+from streamsql.language.terminals import TERMINALS
 from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, unquote
 from streamsql.language.unfinished.order_of_use import in_order_of_use
@@ -192,10 +193,18 @@ def _expected_by_grammar(tokens: list[Token]) -> dict[str, None]:
     """The keywords (in quotes) and terminals that the grammar expects after the tokens of a statement."""
     grammar = load()
     wanted: dict[str, None] = {}
-    for rule in STATEMENTS:
-        if rule != "Spark" or not tokens:
-            wanted.update(dict.fromkeys(grammar.expected(rule, tokens)))
+    for rule in _rules_of(tokens[0].upper) if tokens else STATEMENTS:
+        wanted.update(dict.fromkeys(grammar.expected(rule, tokens)))
     return wanted
+
+
+@lru_cache(maxsize=256)
+def _rules_of(first: str) -> tuple[str, ...]:
+    """The rules of statements that may begin with a word, without that of Spark's own statements."""
+    beginning = {
+        rule for word, rules in first_words().items() if word == first or word in TERMINALS for rule in rules
+    }
+    return tuple(rule for rule in STATEMENTS if rule in beginning and rule != "Spark")
 
 
 def _split_key(tokens: list[Token], typed: str) -> tuple[list[Token], str]:

@@ -94,31 +94,33 @@ def _ranked(offers: Iterable[Offer], context: Context, called: bool) -> list[Can
     groups: dict[tuple[bool, int], dict[str, Candidate]] = {}
     searched = len(context.typed.strip("`")) >= INSIDE
     lower = context.lower
+    folds = dict[str, str]()
     for offer in offers:
         typed = context.typed if offer.typed is None else offer.typed
-        inside = not _begins(typed, offer)
-        if inside and not (searched and offer.rank != KEYWORD and _within(typed, offer)):
+        if (whole := folds.get(typed)) is None:
+            whole = folds[typed] = typed.casefold()
+        folded = whole.strip("`")
+        inside = not _begins(folded, offer)
+        if inside and not (searched and offer.rank != KEYWORD and _within(folded, offer)):
             continue
         text = offer.text.lower() if lower and offer.rank == KEYWORD else offer.text
         if called and text.endswith("("):
             text = text[:-1]
-        if text.casefold() == typed.casefold() or (typed.startswith("`") and quote_name(text) == typed):
+        if text.casefold() == whole or (typed.startswith("`") and quote_name(text) == typed):
             continue
         groups.setdefault((inside, offer.rank), {}).setdefault(text, Candidate(text, offer.kind, len(typed)))
     return [c for group in sorted(groups) for c in groups[group].values()][:MOST]
 
 
-def _begins(typed: str, offer: Offer) -> bool:
-    """Whether a key of an offer begins with the typed text."""
-    folded = typed.casefold().strip("`")
+def _begins(folded: str, offer: Offer) -> bool:
+    """Whether a key of an offer begins with the typed text, which is folded."""
     if not offer.keys:
         return offer.text.casefold().strip("`'").startswith(folded)
     return any(key.startswith(folded) for key in offer.keys)
 
 
-def _within(typed: str, offer: Offer) -> bool:
-    """Whether a key of an offer contains the typed text."""
-    folded = typed.casefold().strip("`")
+def _within(folded: str, offer: Offer) -> bool:
+    """Whether a key of an offer contains the typed text, which is folded."""
     return any(_within_key(folded, k, offer) for k in offer.keys or (offer.text.casefold().strip("`'"),))
 
 
