@@ -17,6 +17,7 @@ from streamsql.language.parser import parse, parse_script, split_script
 from streamsql.language.short_forms import SIGNS, expand
 from streamsql.language.statements.spark import Spark
 from streamsql.plan.context import Context
+from streamsql.plan.planner import plan
 from streamsql.shell.editing import is_complete
 
 DEFINED = """CREATE STREAM clicks (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1 minute';
@@ -100,6 +101,14 @@ def test_a_statement_of_another_console_runs_or_is_proposed(habit: Habit, whole:
         return
     assert "…" in caught.value.proposal
     assert caught.value.hint == caught.value.proposal
+
+
+def test_the_parser_of_an_extension_may_know_what_sparks_own_refuses() -> None:
+    optimize = parse(split_script(Source("a.sql", "OPTIMIZE t ZORDER BY (id);"))[0])
+    with pytest.raises(SyntaxFault, match="there is no OPTIMIZE here"):
+        Checker(Context(Catalog())).check(optimize)
+    Checker(Context(Catalog()), settings={"spark.sql.extensions": "io.delta.sql.Extension"}).check(optimize)
+    assert plan(optimize, Context(Catalog(), extended=True)).fault is None
 
 
 @pytest.mark.parametrize("habit", COMMANDS, ids=lambda h: h.typed)

@@ -70,10 +70,11 @@ def test_what_only_spark_can_read_is_left_to_it(query: str) -> None:
 
 @pytest.mark.parametrize("text", ["SELECT date_trunc(", "SELECT 1 AS x FROM t)"])
 def test_a_parenthesis_without_its_other_half_is_placed(text: str) -> None:
+    script = f"SELECT 1 AS a;\n{text};"
     with pytest.raises(StreamsqlError) as caught:
-        checked(f"{text};")
+        checked(script)
     assert caught.value.span is not None
-    assert text[caught.value.span.start] in "()"
+    assert caught.value.span.start > script.index("\n") and script[caught.value.span.start] in "()"
 
 
 @pytest.mark.parametrize(

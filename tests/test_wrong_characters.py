@@ -9,7 +9,7 @@ from conftest import Console
 from pyspark.errors import ParseException
 
 from streamsql.errors import Source, StreamsqlError
-from streamsql.language.parser import parse_script
+from streamsql.language.parser import parse_script, split_script
 
 # (a text; the character that is named; the hint)
 WRONG = [
@@ -45,6 +45,14 @@ def test_a_wrong_character_is_named_with_its_place(text: str, name: str, hint: s
     assert (fault.code, fault.hint) == ("WRONG_CHARACTER", hint)
     assert fault.message == f"the character {name} is not one of SQL"
     assert fault.span and script[fault.span.start : fault.span.end] == chr(int(name_of(name), 16))
+
+
+def test_an_open_quote_is_placed_where_it_opens_behind_a_wrong_character() -> None:
+    script = "SELECT ‘x’;\nSELECT 'it"
+    faults = [written.fault for written in split_script(Source("a.sql", script), recover=True)]
+    assert faults[0] is None
+    assert faults[1] and faults[1].message == "the quote is not closed"
+    assert faults[1].span and faults[1].span.start == script.index("'it")
 
 
 def test_strings_comments_and_quoted_names_keep_theirs() -> None:

@@ -24,14 +24,11 @@ from streamsql.language.statements.spark import Spark
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.chosen_dialect import translation_of
-from streamsql.plan.context import Context
+from streamsql.plan.context import EXTENSIONS, Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Plan
 
 Parser = Callable[[str, Mapping[str, str]], StreamsqlError | None]
-
-_EXTENSIONS = "spark.sql.extensions"
-"""The setting of classes that can bring another parser."""
 
 
 @dataclass
@@ -63,11 +60,10 @@ class Checker:
         self._parser = parser
         self._at_start = {name: settings[name] for name in SWITCHES if name in settings}
         self._set_by_script: dict[str, str] = {}
-        self.context = context
+        self.context = replace(context, extended=context.extended or bool(settings.get(EXTENSIONS)))
         self._preferences = preferences or Preferences()
         self._unknown = UnknownTables(closed)
         self._columns = UnknownColumns()
-        self._sparks_own_parser = not settings.get(_EXTENSIONS)
 
     @property
     def catalog(self) -> Catalog:
@@ -120,7 +116,7 @@ class Checker:
                 if said := self._parser(text.text, self._set_by_script):
                     said.span = text.origin.span(said.span) if said.span else None
                     return doubt or said
-        return (doubt or fault) if fault and self._sparks_own_parser else None
+        return (doubt or fault) if fault and not self.context.extended else None
 
     def _planned(self, statement: Statement, found: Examined) -> Plan | None:
         """The plan of a statement; None where it has a fault, which is added to `found`."""

@@ -132,6 +132,8 @@ def _read(source: Source, tokens: list[Token], in_test: bool, *, chosen: bool) -
     # In a test KILL is a crash; elsewhere it is the word of other consoles for STOP QUERY.
     if not (in_test and tokens[0].upper == "KILL"):
         own = own_statement(source.text, tokens, chosen=chosen)
+        if isinstance(own, SyntaxFault):
+            return Spark(doubt=own, is_refused=True)
         if own is not None:
             return own
     grammar = load()

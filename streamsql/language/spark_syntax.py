@@ -85,7 +85,8 @@ def syntax_fault(statement: Statement, switches: Switches = DEFAULTS) -> SyntaxF
 
 def _immediate(statement: Statement) -> Iterator[Fragment]:
     """The statement in the string of EXECUTE IMMEDIATE '…', placed where the string is."""
-    first, *rest = read_query(statement.text).tokens[:4]
+    with statement.origin.errors():
+        first, *rest = read_query(statement.text).tokens[:4]
     if first.upper != "EXECUTE" or len(rest) < 2 or rest[0].upper != "IMMEDIATE" or rest[1].kind != "string":
         return
     if len(rest) == 2 or rest[2].upper in ("INTO", "USING"):

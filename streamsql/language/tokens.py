@@ -93,7 +93,8 @@ def tokenize(text: str, *, strict: bool = True) -> list[Token]:
         raise SyntaxFault("the comment is not closed", hint="end it with */", span=Span(at, at + 2))
     if strict and opened and (opened in "'\"`" or opened[0] == "$"):
         place = Span(at, at + len(opened))
-        typed = wrong_character(tokens) or closing_quote(text, at, opened)
+        ended = next((n for n in range(len(tokens), 0, -1) if tokens[n - 1].text == ";"), 0)
+        typed = wrong_character(tokens[ended:]) or closing_quote(text, at, opened)
         if typed:
             raise typed
         raise SyntaxFault("the quote is not closed", hint=f"end it with {opened}", span=place)

@@ -45,11 +45,15 @@ class Server:
         """Raise RuleFault for a live table over live tables and streams, if it would not follow these."""
 
 
+EXTENSIONS = "spark.sql.extensions"
+"""The setting of classes that can bring another parser."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The input of planning besides the statement: the catalog, the console's folders, the folder of the
-    current script (here), the server, if the console runs on one, and the settings of Spark
-    that change what a text means (lowering/as_written.py).
+    current script (here), the server, if the console runs on one, the settings of Spark that change what a
+    text means (lowering/as_written.py), and whether Spark may have the parser of an extension.
     """
 
     catalog: Catalog
@@ -59,6 +63,7 @@ class Context:
     times: bool = True
     server: Server | None = None
     changed_language: tuple[str, ...] = ()
+    extended: bool = False
 
     def live_table(self, sink: Sink) -> Sink:
         """A new live table, kept where this console keeps them."""

@@ -76,10 +76,12 @@ def _on_server(statement: Statement, context: Context, server: Server) -> Plan:
 
 
 def _spark(statement: Statement, context: Context) -> Plan:
+    doubt = statement.doubt if isinstance(statement, Spark) else None
+    if doubt and isinstance(statement, Spark) and statement.is_refused and not context.extended:
+        raise doubt
     described = description(statement, context)
     if described is not None:
         return plan(described, context)
-    doubt = statement.doubt if isinstance(statement, Spark) else None
     if doubt and context.catalog.target(inserted_into(statement.text)):
         raise doubt
     check_target(statement, context)

@@ -22,9 +22,12 @@ from streamsql.language.tokens import Token, tokenize
 from streamsql.language.window_words import known_words
 
 
-def own_statement(text: str, tokens: Sequence[Token], *, chosen: bool = False) -> OwnText | None:
-    """The console's own statement for one of another console that Spark's grammar does not take; None if it
-    is none. Raises SyntaxFault with that statement where it is to be completed first.
+def own_statement(
+    text: str, tokens: Sequence[Token], *, chosen: bool = False
+) -> OwnText | SyntaxFault | None:
+    """The console's own statement for one of another console that Spark's grammar does not take, or the error
+    for one that there is none for; None for other statements. Raises SyntaxFault with the own statement where
+    it is to be completed first.
 
     chosen: whether the analyst has chosen another dialect; then also for statements that Spark takes.
     """
@@ -50,7 +53,10 @@ def own_statement(text: str, tokens: Sequence[Token], *, chosen: bool = False) -
     if row.runs:
         read = translated(form, "duckdb") if row.console == "DuckDB" else None
         return OwnText(read.text if read else form)
-    raise row.fault(SyntaxFault, form, span)
+    fault = row.fault(SyntaxFault, form, span)
+    if form or chosen:
+        raise fault
+    return fault
 
 
 @dataclass(frozen=True)

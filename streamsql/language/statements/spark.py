@@ -13,7 +13,7 @@ from streamsql.language.tokens import tokenize
 @dataclass(frozen=True, kw_only=True)
 class Spark(Statement):
     """doubt: what is wrong with it if Spark's parser does not take it, such as a misspelt word; None where
-    the console has nothing to say.
+    the console has nothing to say. is_refused: only the parser of an extension of Spark could take it.
     """
 
     topic: ClassVar[str] = "spark"
@@ -22,6 +22,7 @@ class Spark(Statement):
     read_only: ClassVar[bool] = True
 
     doubt: SyntaxFault | None = field(default=None, compare=False)
+    is_refused: bool = field(default=False, compare=False)
 
     @property
     def declares_variables(self) -> bool:

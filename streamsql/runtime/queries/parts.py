@@ -15,7 +15,7 @@ from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import DEFAULT_RETAIN, Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
-from streamsql.plan.context import Context, Server
+from streamsql.plan.context import EXTENSIONS, Context, Server
 from streamsql.plan.lowering.as_written import changed_language
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
@@ -163,7 +163,7 @@ class QueryParts:
         place = os.path.abspath(here) if here else os.getcwd()
         server = self.server()
         stages, times = self.stages() and server is None, self.times() and server is None
-        changed = changed_language(self.settings.start_conf())
+        conf = self.settings.start_conf()
         return Context(
             self.catalog,
             self.places,
@@ -171,7 +171,8 @@ class QueryParts:
             stages=stages,
             times=times,
             server=server,
-            changed_language=changed,
+            changed_language=changed_language(conf),
+            extended=bool(conf.get(EXTENSIONS)) or server is not None,
         )
 
     def env(self, program: Program, reads: Reads | None = None, spark: Any = None) -> dict[str, Any]:
