@@ -31,9 +31,9 @@ from streamsql.runtime.live.recorded_progress import (
     of_checkpoint,
     of_late_rows,
 )
-from streamsql.runtime.live.refreshes import Refreshes
+from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.function_kinds import Modules
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.read_only import SharedTables

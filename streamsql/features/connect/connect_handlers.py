@@ -33,7 +33,7 @@ from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import parse_fault, translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table, without_secrets
-from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
+from streamsql.runtime.handlers.live_results import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.program_source import program_text

@@ -10,7 +10,7 @@ from typing import Any
 
 from streamsql.errors import UsageFault
 from streamsql.runtime.embedded.durable_files import write_file
-from streamsql.runtime.workspace.formats import CONNECT_RECORD
+from streamsql.runtime.workspace.workspace_files import CONNECT_RECORD
 
 _VERSION = 1
 

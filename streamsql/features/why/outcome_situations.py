@@ -17,10 +17,10 @@ from streamsql.language.tokens import quote_name
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
-from streamsql.runtime.evidence.query_parts import changed
+from streamsql.runtime.evidence.selects import changed
 from streamsql.runtime.evidence.source_files import listing
-from streamsql.runtime.evidence.waiting import OUTER
 from streamsql.runtime.handlers.refresh_remarks import ANSI_MODE, VALUE_ERRORS
+from streamsql.runtime.queries.facts import OUTER
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 _JOIN = "symmetricHashJoin"

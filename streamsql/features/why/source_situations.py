@@ -16,7 +16,7 @@ from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.results import counted as count
-from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
 from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence

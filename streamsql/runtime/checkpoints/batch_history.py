@@ -14,8 +14,8 @@ from typing import Any
 from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault
 from streamsql.query_facts import Account, Amount
-from streamsql.runtime.workspace.formats import BATCHES
 from streamsql.runtime.workspace.owned_folders import claim, private
+from streamsql.runtime.workspace.workspace_files import BATCHES
 
 KEPT = 1000
 """The number of micro-batches kept of each query; Spark's own log keeps 100 by default."""

@@ -23,7 +23,7 @@ from streamsql.runtime.checkpoints.hadoop_files import names_in
 from streamsql.runtime.embedded.durable_files import remove_file, write_file
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.workspace.formats import CHECKPOINT, check_version
+from streamsql.runtime.workspace.workspace_files import CHECKPOINT, check_version
 
 _KEPT = {
     "spark.sql.shuffle.partitions": "partitions",

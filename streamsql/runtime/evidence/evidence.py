@@ -22,12 +22,12 @@ from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import Change, changes, facts_of
 from streamsql.query_facts import Account
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
-from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.moments import millis
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.evidence.probes import Probes
-from streamsql.runtime.evidence.query_parts import Part, parts_of, relations_of
+from streamsql.runtime.evidence.selects import Part, parts_of, relations_of
 from streamsql.runtime.evidence.source_files import Listing, files_read, listing
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.kafka_topics import offsets_now

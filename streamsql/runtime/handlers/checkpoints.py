@@ -17,8 +17,8 @@ from streamsql.runtime.checkpoints.checkpoint_log import (
     Checkpoint,
     Operator,
 )
+from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.offsets import kind_of, step
-from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import session_zone, size_text

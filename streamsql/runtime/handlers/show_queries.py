@@ -19,12 +19,11 @@ from streamsql.query_facts import Account
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.engine.moments import brief, mark, millis, to_second
-from streamsql.runtime.evidence.waiting import is_source_of, waiting_for
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.facts import UNREPORTED, fates, shown_watermark
+from streamsql.runtime.queries.facts import UNREPORTED, fates, is_source_of, shown_watermark, waiting_for
 from streamsql.runtime.queries.progress import account_of, number
 from streamsql.runtime.queries.run import Running
 

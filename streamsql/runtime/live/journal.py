@@ -23,8 +23,8 @@ from streamsql.runtime.embedded.live_files import LiveFiles
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.live.recorded_progress import Recorded, misfit
-from streamsql.runtime.workspace.formats import LIVE_TABLE, check_version
 from streamsql.runtime.workspace.owned_folders import claim, remove
+from streamsql.runtime.workspace.workspace_files import LIVE_TABLE, check_version
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows

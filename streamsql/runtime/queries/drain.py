@@ -11,7 +11,7 @@ from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import StopQuery
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.stop import PATIENCE

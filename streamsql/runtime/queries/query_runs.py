@@ -23,7 +23,7 @@ from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, writ
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Events
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.live.refreshes import Refreshes
+from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.python_code_checks import digests
 from streamsql.runtime.queries.output_mode import first_choice, placed, spark_verdict
 from streamsql.runtime.queries.progress import Monitor, QueryReported

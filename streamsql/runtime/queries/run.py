@@ -14,7 +14,7 @@ from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
 from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
-from streamsql.runtime.queries.late_writes import LateWrites
+from streamsql.runtime.queries.late_rows_thread import LateWrites
 from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.queries.stop import Ending
 

@@ -30,31 +30,30 @@ from streamsql.runtime.preflight.kafka_topics import check_sink_topics
 from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
-from streamsql.runtime.queries.first_rows import give_first_rows
-from streamsql.runtime.queries.kept_rows import check_rows, rows_to_write
 from streamsql.runtime.queries.new_generations import (
     Generation,
     check_checkpoint,
     generation_of,
     in_generation,
     in_use,
+    prepared_checkpoint,
     record_checkpoint,
 )
 from streamsql.runtime.queries.null_columns import follow_null_columns
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
-from streamsql.runtime.queries.stage_frames import check_stages
-from streamsql.runtime.queries.start_changes import launch_changes
-from streamsql.runtime.queries.start_checkpoint import prepared_checkpoint
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
 from streamsql.runtime.queries.start_refresh import (
     analysed,
     await_first,
     changed_input,
     check_computes,
+    check_stages,
+    launch_changes,
     launch_refresh,
 )
+from streamsql.runtime.queries.written_rows import check_rows, give_first_rows, rows_to_write
 from streamsql.runtime.workspace.owned_folders import remove
 
 

@@ -9,11 +9,11 @@ from streamsql.calls import evaluate, run
 from streamsql.definitions import Sink
 from streamsql.plan.plans import Run
 from streamsql.runtime.live.recorded_progress import Recorded
-from streamsql.runtime.queries.kept_rows import rows_to_write
-from streamsql.runtime.queries.late_writes import LateWrites
+from streamsql.runtime.queries.late_rows_thread import LateWrites
 from streamsql.runtime.queries.new_generations import Generation
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.queries.written_rows import rows_to_write
 
 
 def late_sinks(plan: Run) -> tuple[Sink, ...]:

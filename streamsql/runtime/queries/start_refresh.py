@@ -1,4 +1,6 @@
-"""A live table over live tables is started: its program is run on snapshots of its inputs from now on."""
+"""A query over live tables is started: its program runs on snapshots of its inputs from now on. It gives the
+rows of a live table, or keeps a sink in step with them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import run
+from streamsql.calls import evaluate, run
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import EngineFault, QueryFault, StreamsqlError
 from streamsql.language.query import read_query
@@ -24,7 +26,7 @@ from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.end_with_input import end_with_input
 from streamsql.runtime.queries.new_generations import generation_of, in_use
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.progress import QueryReported
 from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.run import Running
@@ -33,6 +35,76 @@ from streamsql.runtime.workspace.generations import rows_in
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.changes import Changes
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamsql.calls import Var
+from streamsql.plan.changes import Changes as ChangesPlan
+from streamsql.runtime.live.change_log import ChangeLog, UnreadableChanges
+from streamsql.runtime.live.recorded_progress import of_changes
+from streamsql.runtime.queries.new_generations import Generation
+from streamsql.runtime.queries.written_rows import check_rows, rows_to_write
+from streamsql.runtime.workspace.generations import Generations
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import RowsAt
+
+
+def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running:
+    """Start to write what changes in the result; after a restart, since it was written last. schema: of the
+    result. Raises RuleFault when rows with other columns were written, UnreadableChanges when it is not known
+    which rows were written.
+    """
+    name = plan.query.name
+    anew = plan.begins in ("beginning", "now") or name.casefold() not in parts.catalog.queries
+    old = None if anew else Generations(parts.places.query(name)).current
+    if old is None and not anew:
+        raise UnreadableChanges(name, Path(parts.places.written(name)), FileNotFoundError())
+    with generation_of(parts, plan, old) as generation:
+        log = ChangeLog(generation.folder / "written")
+        if generation.new:
+            log.begin_new(schema, plan.keys)
+        else:
+            log.open(name, schema, plan.keys, accept=plan.begins == "accept")
+            for table in plan.live:
+                check_rows(parts.live, table.name, plan, of_changes(log.folder), continued=True)
+        env = _env(parts, plan, schema, log, generation)
+    changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
+    changes.table, changes.last_batch = log.rows, log.version
+    changes.begin, changes.keep = log.begin, lambda version, rows: log.done(version)
+    changes.silent = plan.begins == "now" and not plan.stages  # these begin now themselves
+
+    def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
+        if log.pending is not None:
+            version, rows = log.pending
+            _ready_to_write(parts, plan)
+            changes.send(changes.table, rows, version)
+            changes.kept(rows, version)
+            log.pending = None
+        table = computed(parts.under(cancel), plan, inputs, schema)
+        _ready_to_write(parts, plan)
+        return table
+
+    return keep_refreshed(parts, plan, changes, compute)
+
+
+def _env(
+    parts: QueryParts, plan: ChangesPlan, schema: Any, log: ChangeLog, generation: Generation
+) -> dict[str, Any]:
+    """The variables of the program that writes changes, with the rows of a live table that takes them."""
+    env = parts.env(plan.writer("changes"), plan.reads, own_session(parts.spark))
+    env |= {"schema": schema, "LiveRows": helper("LiveRows")}
+    for table, step in zip(plan.live, plan.rows(Var("schema")), strict=True):
+        fresh = evaluate(step.node, env)
+        record = lambda: of_changes(log.folder)  # noqa: E731
+        env[step.name] = rows_to_write(parts.live, table.name, fresh, plan, record, generation)
+    return env
+
+
+def _ready_to_write(parts: QueryParts, plan: ChangesPlan) -> None:
+    """Let the jobs of this thread be those of a write: a statement that stops the query waits for it."""
+    parts.under(CancelToken()).env((), replace(plan.reads, live=()))
 
 
 def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
@@ -212,3 +284,24 @@ def _limit(plan: plans.Refresh) -> int:
     if plan.query.live_table or plan.transient:
         return plan.sink.retain
     return plan.query.retain or max(table.retain for table in plan.reads.live)
+
+
+def stage_frames(parts: QueryParts, plan: plans.Refresh) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the streaming DataFrame of each stage by its name, the variables of the program of the rest). Raises
+    faults, and exceptions of Spark, for a stage that Spark refuses. Starts nothing.
+    """
+    names = {stage.sink.name for stage in plan.stages}
+    others = tuple(table for table in plan.reads.live if table.name not in names)
+    env = parts.env(plan.program, replace(plan.reads, live=others))
+    frames = {}
+    for stage in plan.stages:
+        own = parts.env(stage.program, stage.reads) | {"LiveRows": helper("LiveRows")}
+        choice = parts.queries.prepare(stage, own, fresh=True)
+        frames[stage.query.name] = own["result"]
+        env |= {step.name: evaluate(step.node, own) for step in stage.keeping(choice.mode)}
+    return frames, env
+
+
+def check_stages(parts: QueryParts, plan: plans.Refresh) -> None:
+    """Raise the fault, or exception of Spark, of a query in stages that cannot run."""
+    run(plan.program, stage_frames(parts, plan)[1])

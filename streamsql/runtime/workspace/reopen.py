@@ -22,10 +22,10 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.workspace import owned_folders
-from streamsql.runtime.workspace.catalog_file import CATALOG
 from streamsql.runtime.workspace.folder import holder
 from streamsql.runtime.workspace.generations import Generations, move_over
 from streamsql.runtime.workspace.store import STATUS, Store
+from streamsql.runtime.workspace.workspace_files import CATALOG
 
 
 @dataclass(frozen=True)

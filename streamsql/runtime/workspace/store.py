@@ -23,10 +23,9 @@ from streamsql.language.statements.base import Statement
 from streamsql.runtime.embedded.durable_files import write_file
 from streamsql.runtime.queries.restart_policy import Failure
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.workspace.catalog_file import CATALOG, read_statements
-from streamsql.runtime.workspace.formats import STATUS as STATUS_VERSION
-from streamsql.runtime.workspace.formats import check_version
 from streamsql.runtime.workspace.marker import HEAD
+from streamsql.runtime.workspace.workspace_files import CATALOG, check_version, read_statements
+from streamsql.runtime.workspace.workspace_files import STATUS as STATUS_VERSION
 from streamsql.secrets import redact_option
 
 LEFT, LOST = "left", "lost"

@@ -1,18 +1,27 @@
-"""The rows of the live tables that a query writes: those that are kept, or new ones."""
+"""The rows of the live tables that a query writes: existing rows, new ones, and those before the first
+micro-batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from streamsql.calls import evaluate
 from streamsql.errors import RuleFault
 from streamsql.language.tokens import quote_name
+from streamsql.plan import plans
+from streamsql.plan.lowering.sources import variable
 from streamsql.plan.plans import Run
 from streamsql.runtime.checkpoints.query_marker import ANEW
+from streamsql.runtime.embedded.live_rows import LiveRows
+from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.live.journal import LiveTables, UnfitRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.recorded_progress import Recorded, misfit
 from streamsql.runtime.queries.new_generations import Generation
+from streamsql.runtime.queries.output_mode import streaming_nodes
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.workspace.generations import rows_in
 
 if TYPE_CHECKING:
@@ -82,3 +91,45 @@ def _not_continued(name: str, plan: Run, why: str) -> RuleFault:
         span=plan.body_span,
         code="CHECKPOINT_CHANGED",
     )
+
+
+def give_first_rows(
+    parts: QueryParts, plan: plans.Run, mode: str, env: Mapping[str, Any], rows: LiveRows
+) -> None:
+    """Put the answer of a query over no rows into its live table, which no micro-batch has reached.
+
+    mode: the output mode of the query; env: the variables of its program. Raises exceptions of Spark.
+    """
+    if mode == "append" or rows.last_batch >= 0 or rows.table is not None:
+        return
+    if plan.shape.keys and not plan.sink.key:
+        return  # it has a GROUP BY
+    if not _has_global_aggregate(env["result"]._jdf.queryExecution().analyzed()):
+        return
+    frame = _over_no_rows(parts, plan, env)
+    if not frame.isStreaming:
+        rows.take(rows.keyed(frame).toArrow(), rows.last_batch)
+
+
+def _over_no_rows(parts: QueryParts, plan: plans.Run, streaming: Mapping[str, Any]) -> Any:
+    """The DataFrame of a query over streams without rows, in a Spark session of its own: its views are
+    nobody else's. streaming: the variables of the program over the streams.
+    """
+    env = parts.env(plan.program, plan.reads, own_session(parts.spark))
+    streams = {variable(stream.name) for stream in plan.reads.streams if stream.connector}
+    for step in plan.program:
+        if step.name in streams:
+            value = env["spark"].createDataFrame([], streaming[step.name].schema)
+        else:
+            value = evaluate(step.node, env)
+        if step.name:
+            env[step.name] = value
+    return env["result"]
+
+
+def _has_global_aggregate(plan: Any) -> bool:
+    """Whether a plan of Spark aggregates a stream without grouping keys, and can run over tables, too."""
+    nodes = list(streaming_nodes(plan))
+    if any(node.nodeName() == "DeduplicateWithinWatermark" for node in nodes):
+        return False  # Spark has it on streams only
+    return any(node.nodeName() == "Aggregate" and node.groupingExpressions().isEmpty() for node in nodes)

@@ -32,9 +32,9 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.evidence.start_advice import start_advice
 from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.live_results import follow, watch
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.handlers.staged_select import follow_select, select_in_stages
-from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.queries.drain import stop_queries
