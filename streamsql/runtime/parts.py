@@ -13,7 +13,7 @@ from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
 from streamsql.plan.context import Server
-from streamsql.runtime.checkpoints.batch_history import KeptBatches
+from streamsql.runtime.checkpoints.batch_history import BatchHistories
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
 from streamsql.runtime.engine.kept_tables import create_again, is_table
@@ -147,7 +147,7 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
         packages=backend.packages(config, engine),
         modules=Modules(),
         live=live,
-        kept=KeptBatches(places, lasting=config.store is not None),
+        histories=BatchHistories(places, lasting=config.store is not None),
         queries=queries,
         show_batch=config.show_batch,
         stages=lambda: config.preferences["stages"] == "on",

@@ -294,7 +294,7 @@ class Session(StatementSession):
             for running in parts.queries.all.values():
                 running.catch_up()
         parts.queries.close()
-        parts.kept.close()
+        parts.histories.close()
         parts.engine.close()
 
 

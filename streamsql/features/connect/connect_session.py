@@ -162,5 +162,5 @@ class ConnectSession(Session):
                     self.on_server.stop(running, cancel or CancelToken(), limit)
         parts.workspace.save()
         parts.queries.close()
-        parts.kept.close()
+        parts.histories.close()
         parts.engine.close()

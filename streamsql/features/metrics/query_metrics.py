@@ -101,7 +101,7 @@ class QueryMetrics:
         account says at least.
         """
         key = name.casefold()
-        account = running.reports.account if running else self.parts.kept.of(name).account()
+        account = running.reports.account if running else self.parts.histories.of(name).account()
         return {
             "rows": account.read.number,
             "late_rows": account.late.number,

@@ -1,5 +1,5 @@
-"""(c) Rows arrive and cannot be read, or their event time cannot; and rows that cannot come out, though others
-do: late, malformed, without event time, or in groups that are still open.
+"""(c) Rows arrive and cannot be read, or their event time cannot; and rows that cannot come out, though
+others do: late, malformed, without event time, or in groups that are still open.
 """
 
 from __future__ import annotations

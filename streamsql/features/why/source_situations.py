@@ -335,7 +335,7 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     files = sum(len(files_of.matching) for files_of in there if files_of is not None)
     if files == 0 and any(files_of is not None for files_of in there):
         return None
-    kept = evidence.parts.kept.of(evidence.name).done
+    kept = evidence.parts.histories.of(evidence.name).done
     rows = sum(n[0] for key, n in kept.items() if key[0] == checkpoint.id)
     last = before[-1].planned
     assert last is not None
@@ -355,7 +355,7 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
 
 def under_older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> tuple[int, int]:
     """The rows that the query has read under the checkpoint which it had before, and the micro-batches."""
-    done = list(evidence.parts.kept.of(evidence.name).done.items())
+    done = list(evidence.parts.histories.of(evidence.name).done.items())
     before = next((id for (id, _), _ in reversed(done) if id != checkpoint.id), None)
     read = [rows for (id, _), (rows, _) in done if id == before and rows]
     return sum(read), len(read)

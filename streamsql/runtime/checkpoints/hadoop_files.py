@@ -1,5 +1,5 @@
-"""Opens the checkpoint that a statement names. A local folder is read without Spark, another one with Hadoop's
-FileSystem.
+"""Opens the checkpoint that a statement names. A local folder is read without Spark, another one with
+Hadoop's FileSystem.
 """
 
 from __future__ import annotations

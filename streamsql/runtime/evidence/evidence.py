@@ -137,7 +137,7 @@ class Evidence:
     @property
     def account(self) -> Account:
         """What became of the rows that it has read since its checkpoint began."""
-        return self.running.reports.account if self.running else self.parts.kept.of(self.name).account()
+        return self.running.reports.account if self.running else self.parts.histories.of(self.name).account()
 
     @property
     def rows_in(self) -> int:

@@ -47,7 +47,7 @@ def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
     running = parts.queries.all.get(query.casefold())
     if running is not None:
         running.catch_up()
-    kept = parts.kept.of(query).done if query else {}
+    kept = parts.histories.of(query).done if query else {}
     # One more than is shown: the first one starts where that ends.
     batches = checkpoint.batches(statement.last + 1 if statement.last else None)
     rows, zone = [], session_zone(parts)

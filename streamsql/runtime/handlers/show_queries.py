@@ -24,7 +24,7 @@ from streamsql.runtime.handlers.info_table import named_like, sections_of, sessi
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import UNREPORTED, fates, is_source_of, shown_watermark, waiting_for
-from streamsql.runtime.queries.progress import account_of, number
+from streamsql.runtime.queries.reports import account_of, number
 from streamsql.runtime.queries.run import Running
 
 _QUERY_COLUMNS = (
@@ -50,7 +50,7 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
         running = parts.queries.all.get(query.name.casefold())
         trigger = query.trigger.sql().lower().replace("'", "") if query.trigger else "default"
         if running is None:
-            past, account = parts.workspace.past(query.name), parts.kept.of(query.name).account()
+            past, account = parts.workspace.past(query.name), parts.histories.of(query.name).account()
             error = _without_subject(past.error, query.name)
             batch = past.batch if past.batch >= 0 else None
             held = account.held if account.streams else None
@@ -161,7 +161,7 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
         stopped = [("since", past.since), ("stopped when", "" if past.error else past.reason)]
         name = [("name", query.name), ("status", past.status)]
         sections = [("status", [*name, *failure, *stopped, restart])]
-        sections.append(("input", _account_of_past(parts.kept.of(query.name).account())))
+        sections.append(("input", _account_of_past(parts.histories.of(query.name).account())))
         sections.append(("output", _output(parts, query, None)))
     else:
         numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(running, parts, session_zone(parts)), strict=True))

@@ -19,6 +19,7 @@ from streamsql.guard import log
 from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
+from streamsql.query_facts import Failure
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Events
@@ -26,11 +27,14 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.python_code_checks import digests
 from streamsql.runtime.queries.output_mode import first_choice, placed, spark_verdict
-from streamsql.runtime.queries.progress import Monitor, QueryReported
 from streamsql.runtime.queries.query_waits import POLL, idle_event, time_left, wait_one
-from streamsql.runtime.queries.restart_policy import Failure, next_start
+from streamsql.runtime.queries.report_listener import Monitor
+from streamsql.runtime.queries.reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stop import PATIENCE, Ending
+
+FAILURES = 5
+"""How many failures of each query are kept."""
 
 
 class Queries:
@@ -134,9 +138,10 @@ class Queries:
         """
         assert running.fault is not None
         if not running.plan.transient:
-            known = self.failures.setdefault(running.name.casefold(), [])
-            known.append(Failure.of(running))
-            del known[: -Failure.KEPT]
+            at = datetime.now().isoformat(" ", "seconds")
+            failures = self.failures.setdefault(running.name.casefold(), [])
+            failures.append(Failure(at, running.batch, running.fault.message))
+            del failures[:-FAILURES]
             self.failure_counts[running.name.casefold()] += 1
         if worked is None and running.plan.query.restart:
             running.catch_up()
@@ -145,7 +150,7 @@ class Queries:
             running.reported = True
             self.refreshes.fail(owner.handle, _of_stage(running.fault, owner, self.refreshes.catalog))
         did = bool(running.reports.last) if worked is None else worked
-        running.again_at = next_start(running, worked=did)
+        running.again_at = running.next_start(worked=did)
         self.events.publish(QueryReported())
 
     def _check_checkpoint(self, plan: Run, spark: Any) -> None:

@@ -11,17 +11,21 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
+from streamsql.language.durations import seconds
 from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
 from streamsql.runtime.queries.late_rows_thread import LateWrites
-from streamsql.runtime.queries.progress import Reports
+from streamsql.runtime.queries.reports import Reports
 from streamsql.runtime.queries.stop import Ending
 
 BUSY = ("running", "stopping")
 """The statuses of a query that Spark runs."""
 GOING_ON = (*BUSY, "restarting")
 """The statuses of a query that has not ended."""
+
+LONGEST_DELAY = 600.0
+"""The delay between two restarts doubles up to this many seconds; a longer interval is kept as it is."""
 
 
 @dataclass
@@ -201,6 +205,22 @@ class Running:
         """Cancel the pending restart of a failed query; it counts as stopped."""
         with self.lock:
             self.again_at, self.fault, self.stopped = None, None, True
+
+    def next_start(self, *, worked: bool) -> float | None:
+        """When a query that has just failed is restarted, by time.monotonic(); None: never.
+
+        worked: it completed a micro-batch before, which resets the count. A fault that is certain to recur
+        is not retried.
+        """
+        rule = self.plan.query.restart
+        if rule is None or self.stopped or self.certain:
+            return None
+        if worked:
+            self.tries = 0
+        if self.tries >= rule.times:
+            return None
+        every = seconds(rule.every)
+        return time.monotonic() + min(every * 2**self.tries, max(every, LONGEST_DELAY))
 
     def when_again(self) -> str:
         """The time of the next restart, as a sentence; empty when there is none."""

@@ -41,7 +41,7 @@ from streamsql.runtime.queries.new_generations import (
 )
 from streamsql.runtime.queries.null_columns import follow_null_columns
 from streamsql.runtime.queries.program_parts import QueryParts
-from streamsql.runtime.queries.progress import Output, TableOutput
+from streamsql.runtime.queries.reports import Output, TableOutput
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
 from streamsql.runtime.queries.start_refresh import (
@@ -212,7 +212,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     if not plan.transient:
         record_checkpoint(plan, generation.folder, str(running.handle.id))
         reports = running.reports
-        reports.before, save = parts.kept.follow(running.name, str(running.handle.id), committed)
+        reports.before, save = parts.histories.follow(running.name, str(running.handle.id), committed)
         reports.tell(lambda report: save(report, reports.account))
     return running
 
@@ -317,7 +317,7 @@ def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
         parts.queries.stop(running, parts.cancel)
         parts.queries.forget(name)
     parts.queries.failures.pop(name.casefold(), None)
-    parts.kept.forget(name)
+    parts.histories.forget(name)
     query = parts.catalog.queries.get(name.casefold())
     if query:
         parts.undefine("queries", name)

@@ -27,8 +27,8 @@ from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.end_with_input import end_with_input
 from streamsql.runtime.queries.new_generations import generation_of, in_use
 from streamsql.runtime.queries.program_parts import QueryParts
-from streamsql.runtime.queries.progress import QueryReported
 from streamsql.runtime.queries.query_waits import POLL
+from streamsql.runtime.queries.reports import QueryReported
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.workspace.generations import rows_in
 

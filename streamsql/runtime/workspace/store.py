@@ -20,8 +20,8 @@ from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.redaction import holds_secret
 from streamsql.language.script import Written
 from streamsql.language.statements.base import Statement
+from streamsql.query_facts import Failure
 from streamsql.runtime.embedded.durable_files import write_file
-from streamsql.runtime.queries.restart_policy import Failure
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.workspace.marker import HEAD
 from streamsql.runtime.workspace.workspace_files import CATALOG, check_version, read_statements
@@ -59,7 +59,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CatalogEntry:
     """An entry of the catalog: its kind and name, and the statement that creates it. names: the folded names
     of the entries that it needs; readable: whether other statements can read from it.
     """
@@ -154,23 +154,23 @@ class Store:
         self._last[name] = text
 
 
-def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterable[Kept]:
+def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterable[CatalogEntry]:
     for function in catalog.functions.values():
-        yield Kept("function", function.name, function.sql())
+        yield CatalogEntry("function", function.name, function.sql())
     for stream in catalog.streams.values():
-        yield Kept("stream", stream.name, stream.sql(), _named_by(stream))
+        yield CatalogEntry("stream", stream.name, stream.sql(), _named_by(stream))
     fed = {s.casefold() for q in catalog.queries.values() if q.live_table for s in q.sinks}
     for key, sink in catalog.sinks.items():
         if key not in fed:
-            yield Kept("sink", sink.name, sink.sql())
+            yield CatalogEntry("sink", sink.name, sink.sql())
     for name, view in views:
         if not holds_secret(view.text):
             named = frozenset(relation.name.casefold() for relation in relations_of(view))
-            yield Kept("view", name, view.text, named)
+            yield CatalogEntry("view", name, view.text, named)
     for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
         names = names_in_query(query.text).union(s.casefold() for s in (*query.sinks, query.late))
-        yield Kept("query", query.name, text, names, query.live_table)
+        yield CatalogEntry("query", query.name, text, names, query.live_table)
 
 
 def _named_by(stream: Stream) -> frozenset[str]:
@@ -180,16 +180,16 @@ def _named_by(stream: Stream) -> frozenset[str]:
     return frozenset((stream.malformed_sink.casefold(),)).union(*map(names_in_query, texts))
 
 
-def _sorted(entries: list[Kept]) -> list[Kept]:
+def _sorted(entries: list[CatalogEntry]) -> list[CatalogEntry]:
     """Each entry after those that it names, otherwise in the order of creation."""
-    by_name: dict[str, list[Kept]] = {}
+    by_name: dict[str, list[CatalogEntry]] = {}
     for entry in entries:
         if entry.readable:
             by_name.setdefault(entry.name.casefold(), []).append(entry)
-    done: dict[Kept, None] = {}
-    under_way: set[Kept] = set()
+    done: dict[CatalogEntry, None] = {}
+    under_way: set[CatalogEntry] = set()
 
-    def put(entry: Kept) -> None:
+    def put(entry: CatalogEntry) -> None:
         if entry in done or entry in under_way:
             return
         under_way.add(entry)
