@@ -13,6 +13,7 @@ from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
 from streamsql.plan.context import Server
+from streamsql.query_facts import QueryFacts
 from streamsql.runtime.checkpoints.batch_history import BatchHistories
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
@@ -33,6 +34,7 @@ from streamsql.runtime.live.recorded_progress import (
 )
 from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.function_kinds import Modules
+from streamsql.runtime.queries.facts import facts_of, shown_watermark
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.session_config import Config
@@ -57,6 +59,19 @@ class SessionParts(QueryParts):
     temporary: TemporaryViews
     workspace: SessionWorkspace
     hosting: Hosting = field(default_factory=Hosting, kw_only=True)
+
+    def facts(self, query: str, zone: str = "") -> QueryFacts:
+        """The facts of a query: of its newest run here, or as they were when it ran last. zone: the session
+        time zone, for the watermark.
+        """
+        running = self.queries.all.get(query.casefold())
+        if running is not None:
+            return facts_of(running, zone)
+        past, account = self.workspace.past(query), self.histories.of(query).account()
+        watermark = shown_watermark(account, zone)
+        return QueryFacts(
+            query, past.status, account, batch=past.batch, watermark=watermark, error=past.error
+        )
 
 
 def _places(config: Config) -> Places:

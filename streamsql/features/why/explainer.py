@@ -129,8 +129,8 @@ class LiveVerdict(WatchedQuery):
         if not running.reports.last and not self._lines and self._seen is None:
             self._seen, self._at = running, time.monotonic()
             return False
-        newest = running.reports.newest(1)
-        seen = (running, newest[-1].get("batchId") if newest else -1, running.reports.run.read, running.over)
+        reports = running.reports
+        seen = (running, reports.latest.get("batchId", -1), reports.run.read, running.over)
         due = since >= (EVERY if seen != self._seen or self._timed or not self._lines else AT_LEAST)
         if due:
             self._seen = seen

@@ -227,8 +227,7 @@ def _behind(name: str, remarks: list[Remark], facts: tuple[Fact, ...]) -> Verdic
 
 def _ago(running: Running) -> str:
     """How long ago the result was computed."""
-    reports = running.reports.newest(1)
-    stamp = reports[-1].get("timestamp", "") if reports else ""
+    stamp = running.reports.latest.get("timestamp", "")
     then = datetime.fromisoformat(stamp) if stamp else datetime.now(UTC)
     return brief((datetime.now(UTC) - then).total_seconds())
 

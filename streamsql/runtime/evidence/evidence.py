@@ -132,6 +132,7 @@ class Evidence:
 
     @property
     def last(self) -> dict[str, Any]:
+        """The newest of them; {} before the first."""
         return self.reports[-1] if self.reports else {}
 
     @property

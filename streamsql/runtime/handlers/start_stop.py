@@ -328,8 +328,8 @@ def _waiting(running: Running, *, idle: bool) -> str:
     """What AWAIT waits for, as the progress line shows it."""
     if running.again_at is not None:
         return f"waiting for the restart of {running.name}"
-    last = running.reports.newest(1)
-    batch = f"batch {last[-1].get('batchId')} done, " if last else ""
+    last = running.reports.latest
+    batch = f"batch {last.get('batchId')} done, " if last else ""
     until = "process all input" if idle else "end"
     rows = f"{running.reports.account.read.of('row')} in"
     return f"waiting for {running.name} to {until}: {batch}{rows}{_next(running)}"
@@ -339,7 +339,7 @@ def _next(running: Running) -> str:
     """When the next micro-batch of a query with an interval begins, as Spark counts it: from 1970 on."""
     trigger = running.plan.query.trigger
     every = seconds(trigger.interval) if trigger and trigger.kind == "every" else 0.0
-    if every < LONG_TRIGGER or not running.reports.newest(1):
+    if every < LONG_TRIGGER or not running.reports.last:
         return ""
     return f", next trigger at {datetime.fromtimestamp((time.time() // every + 1) * every):%H:%M:%S}"
 

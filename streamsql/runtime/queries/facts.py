@@ -17,17 +17,16 @@ def facts_of(running: Running, zone: str = "") -> QueryFacts:
     """The facts of a query that was started here. zone: the session time zone. Calls Spark only once the
     query has ended.
     """
-    newest = running.reports.newest(1)
-    account = running.reports.account
+    reports, account = running.reports, running.reports.account
     return QueryFacts(
         running.name,
-        running.status() if running.over or running.stopped else "running",
+        running.reported_status(),
         account,
-        running.reports.run,
-        newest[-1].get("batchId", -1) if newest else -1,
-        running.reports.rate(),
+        reports.run,
+        reports.latest.get("batchId", -1),
+        reports.rate(),
         shown_watermark(account, zone),
-        "" if newest or running.over else batch_under_way(running.plan.checkpoint),
+        "" if reports.last or running.over else batch_under_way(running.plan.checkpoint),
         running.fault.message if running.fault else "",
         running.fault.hint if running.fault else "",
     )
@@ -160,9 +159,7 @@ def waiting_for(running: Running, places: Places) -> str:
     if not reports.took_input:
         waits = reports.looked or running.is_refresh or reports.before.streams
         return "data" if waits else FIRST_MICRO_BATCH
-    last = reports.newest(1)
-    state = last[-1].get("stateOperators", []) if last else []
-    held = [op for op in state if op.get("numRowsTotal", 0)]
+    held = [op for op in reports.latest.get("stateOperators", []) if op.get("numRowsTotal", 0)]
     if reports.waiting is None and reports.output is not None:
         return "" if reports.rate(ANSWERED) else "data"
     if running.mode == "append" and held and waits_for_watermark(running.plan):

@@ -122,6 +122,11 @@ class Reports:
         seconds = max(1.0, min(seconds, now - self._began))
         return sum(rows for at, rows in list(self._arrived) if at > now - seconds) / seconds
 
+    @property
+    def latest(self) -> dict[str, Any]:
+        """The newest report; {} before the first."""
+        return self.last[-1] if self.last else {}
+
     def newest(self, count: int = KEPT) -> list[dict[str, Any]]:
         """The newest reports, oldest first."""
         return list(self.last)[-count:]

@@ -134,7 +134,7 @@ class Running:
             return "restarting"
         return "FAILED" if self.fault else "stopped" if self.stopped else "finished"
 
-    def told_status(self) -> str:
+    def reported_status(self) -> str:
         """The status by what Spark has reported, without a call of Spark where the query runs. To be used
         after a `catch_up` that succeeded.
         """
@@ -242,5 +242,4 @@ class Running:
         try:
             return int(self.handle._jsq.streamingQuery().getLatestExecutionContext().batchId())
         except Exception:  # the JVM has ended, or the query runs without micro-batches
-            last = self.reports.newest(1)
-            return int(last[-1].get("batchId", -2)) + 1 if last else -1
+            return int(self.reports.latest.get("batchId", -2)) + 1

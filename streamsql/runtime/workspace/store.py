@@ -226,8 +226,7 @@ def _function(known: Any) -> dict[str, Any]:
 def past_of(running: Running, failures: Iterable[Failure], console: str = "") -> Past:
     """The state of a query, to be saved. console: see Past; it is about to end, and the query with it."""
     status = running.status()
-    last = running.reports.newest(1)
-    batch = last[-1].get("batchId", -1) if last else -1
+    batch = running.reports.latest.get("batchId", -1)
     since = (running.ended or datetime.now()).isoformat(" ", "seconds")
     if status in GOING_ON and console:
         return Past("stopped", since, "", batch, tuple(failures), console)
