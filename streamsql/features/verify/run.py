@@ -21,7 +21,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.queries.run import BUSY
-from streamsql.runtime.queries.start import check_drivers
+from streamsql.runtime.queries.start_checks import check_drivers
 
 SHOWN = 5
 """How many of the rows that are missing, or too many, an error lists."""

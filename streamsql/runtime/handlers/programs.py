@@ -57,7 +57,7 @@ from streamsql.runtime.preflight.spark_tables import check_table
 from streamsql.runtime.program_source import explained, program_text, spark_plan
 from streamsql.runtime.queries.facts import FIRST_MICRO_BATCH, waiting_for
 from streamsql.runtime.queries.output_mode import first_choice
-from streamsql.runtime.queries.start import check_drivers, check_logs
+from streamsql.runtime.queries.start_checks import check_drivers, check_logs
 from streamsql.runtime.queries.start_refresh import stage_frames
 
 _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)

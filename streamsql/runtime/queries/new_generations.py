@@ -6,17 +6,16 @@ A generation has one checkpoint for ever, also where CHECKPOINT names its folder
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.errors import Cancelled, Note, RuleFault
+from streamsql.errors import Cancelled, EngineFault, RuleFault
 from streamsql.guard import log
 from streamsql.language.tokens import quote_name
-from streamsql.plan import plans
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.query_marker import ANEW, Folder
@@ -38,10 +37,14 @@ _ACCEPT = "ACCEPT CHANGES   resumes from the checkpoint that is there"
 
 @dataclass(frozen=True)
 class Generation:
-    """folder: of the generation; new: it has no rows yet."""
+    """folder: of the generation; new: it has no rows yet. publish: puts a new one in use; discard: removes it
+    unless it is in use.
+    """
 
     folder: Path
     new: bool
+    publish: Callable[[], None] = lambda: None
+    discard: Callable[[], None] = lambda: None
 
 
 def in_use(parts: QueryParts, plan: Run) -> Path | None:
@@ -56,31 +59,31 @@ def in_generation(plan: Run, generation: Path) -> Run:
     return plan if plan.query.checkpoint else replace(plan, checkpoint=str(generation / "checkpoint"))
 
 
-@contextmanager
-def generation_of(parts: QueryParts, plan: Run, old: Path | None) -> Iterator[Generation]:
-    """The generation of a query that is started. old: the one that it continues; None for a new one, which is
-    put in use when the block ends without an error, and else is removed. Raises EngineFault, OSError.
+def generation_for(parts: QueryParts, plan: Run, old: Path | None) -> Generation:
+    """The generation of a query that is started. old: the one that it continues; None for a new one. Raises
+    EngineFault, OSError.
     """
     if old is not None:
-        yield Generation(old, new=False)
-        return
+        return Generation(old, new=False)
     if plan.transient:
         folder = Path(plan.checkpoint).parent
         claim(folder.parent)
         private_folder(folder)
-        yield Generation(folder, new=True)
-        return
+        return Generation(folder, new=True)
     generations = Generations(parts.places.query(plan.query.name))
     folder = generations.prepare()
-    try:
-        yield Generation(folder, new=True)
+
+    def publish() -> None:
         generations.publish(folder)
-    except BaseException:
+        with suppress(OSError, EngineFault):  # the next start clears them
+            generations.clear()
+
+    def discard() -> None:
         generations.discard(folder)
         for sink in (*plan.query.sinks, plan.query.late):
             parts.live.forget(sink.casefold())
-        raise
-    generations.clear()
+
+    return Generation(folder, True, publish, discard)
 
 
 def record_checkpoint(plan: Run, generation: Path, query: str) -> None:
@@ -130,38 +133,28 @@ def _recorded(generation: Path) -> str:
         return ""
 
 
-@contextmanager
-def prepared_checkpoint(
-    parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder, old: Path | None
-) -> Iterator[tuple[Note, ...]]:
-    """Create the folder of the checkpoint. A folder of the user's is moved aside for FROM BEGINNING and FROM
-    NOW, and back where the block ends with an error; FROM NOW also skips the available input. old: the
-    generation that was in use. Gives notes.
+def old_checkpoint(plan: Run, folder: Folder, old: Path | None) -> str:
+    """Where the checkpoint before FROM BEGINNING and FROM NOW is kept; "" without one. A folder of the
+    user's is moved aside. old: the generation that was in use.
     """
+    if plan.begins not in ("now", "beginning"):
+        return ""
+    if plan.query.checkpoint:
+        return folder.set_aside()
+    return str(old / "checkpoint") if old is not None and (old / "checkpoint").exists() else ""
+
+
+def begin_checkpoint(
+    parts: QueryParts, plan: Run, choice: Choice, env: dict[str, Any], folder: Folder
+) -> None:
+    """Create the folder of the checkpoint; FROM NOW also skips the available input."""
     _set_checkpoint_manager(parts, plan.checkpoint)
-    begins = plan.begins in ("now", "beginning")
-    aside = ""
-    if begins and plan.query.checkpoint:
-        aside = folder.set_aside()
-    elif begins and old is not None and (old / "checkpoint").exists():
-        aside = str(old / "checkpoint")
-    try:
-        _make_private(plan)
-        if not begins and folder.newest("offsets") < 0:
-            folder.remove_unfinished()
-        if plan.begins == "now":
-            pass_over(parts, plan, choice, env)
-        yield (Note("CHECKPOINT_KEPT", f"the old checkpoint is kept as {aside}"),) if aside else ()
-    except BaseException:
-        if aside and plan.query.checkpoint:
-            folder.put_back(aside)
-        raise
-
-
-def _make_private(plan: plans.Run) -> None:
-    """Create the checkpoint's folder, readable by its owner only; Spark would let others read it."""
     if not _is_url(plan.checkpoint):
-        private_folder(Path(plan.checkpoint))
+        private_folder(Path(plan.checkpoint))  # Spark would let others read it
+    if plan.begins not in ("now", "beginning") and folder.newest("offsets") < 0:
+        folder.remove_unfinished()
+    if plan.begins == "now":
+        pass_over(parts, plan, choice, env)
 
 
 def _set_checkpoint_manager(parts: QueryParts, checkpoint: str) -> None:
@@ -179,7 +172,7 @@ def _is_url(path: str) -> bool:
     return "://" in path or path.startswith("file:")
 
 
-def pass_over(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> None:
+def pass_over(parts: QueryParts, plan: Run, choice: Choice, env: dict[str, Any]) -> None:
     """Advance a new checkpoint to the current end of the input: see Run.passing_over."""
     *steps, last = plan.passing_over(choice.mode)
     run(tuple(steps), env)

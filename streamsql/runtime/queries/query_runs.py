@@ -77,7 +77,7 @@ class Queries:
         with self._changing:
             self._all = {**self._all, running.name.casefold(): running}
 
-    def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool = False) -> rules.Choice:
+    def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool) -> rules.Choice:
         """Run a plan's program up to its result, and return the first output mode that Spark accepts.
 
         env: the program's variables; fresh: the checkpoint will be a new one. Starts nothing. Raises
@@ -100,10 +100,10 @@ class Queries:
         plan: Run,
         env: dict[str, Any],
         choice: rules.Choice,
-        facts: Callable[[], dict[str, Any]] | None = None,
-        code: dict[str, str] | None = None,
-        beside: Callable[[Running], None] = lambda running: None,
-        folder: Folder | None = None,
+        facts: Callable[[], dict[str, Any]],
+        code: dict[str, str],
+        beside: Callable[[Running], None],
+        folder: Folder,
     ) -> Running:
         """Start a prepared query. facts: returns what its checkpoint records about it, that of a transient
         query once it is kept; code: the digests of its functions, by module; beside: starts what runs beside
@@ -113,7 +113,6 @@ class Queries:
         if monitor not in self._followed:
             self._followed[monitor] = monitor.events.subscribe(QueryReported, self.events.publish)
         writer = plan.writer(choice.mode)
-        folder = folder or Folder(env["spark"], plan.checkpoint)
         before = read_marker(folder).get("code", {})
         run(writer, env)
         handle = env["query"]
@@ -121,14 +120,13 @@ class Queries:
         running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
         beside(running)
         self.take_up(running)
-        code = (code or {}) | digests((*plan.program, *writer))
+        code = code | digests((*plan.program, *writer))
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (Note("CODE_CHANGED", _CHANGED.format(" and ".join(changed))),)
-        if facts is not None:
-            running.mark = lambda: _mark(folder, plan, facts(), code)
-            if not plan.transient:
-                running.mark()
+        running.mark = lambda: _mark(folder, plan, facts(), code)
+        if not plan.transient:
+            running.mark()
         return running
 
     def failed(self, running: Running, *, worked: bool | None = None) -> None:

@@ -7,48 +7,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import evaluate, run
+from streamsql.calls import Var, evaluate, run
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import EngineFault, QueryFault, StreamsqlError
 from streamsql.language.query import read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
+from streamsql.plan.changes import Changes as ChangesPlan
 from streamsql.plan.limits import raised_limit
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
+from streamsql.runtime.live.change_log import ChangeLog, UnreadableChanges
 from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.live.kept_columns import Misfit
+from streamsql.runtime.live.recorded_progress import of_changes
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.end_with_input import end_with_input
-from streamsql.runtime.queries.new_generations import generation_of, in_use
+from streamsql.runtime.queries.new_generations import Generation, generation_for, in_use
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.reports import QueryReported
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.workspace.generations import rows_in
+from streamsql.runtime.queries.start_steps import Step, run_steps
+from streamsql.runtime.queries.written_rows import check_rows, rows_to_write
+from streamsql.runtime.workspace.generations import Generations, rows_in
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.changes import Changes
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
-
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from streamsql.calls import Var
-from streamsql.plan.changes import Changes as ChangesPlan
-from streamsql.runtime.live.change_log import ChangeLog, UnreadableChanges
-from streamsql.runtime.live.recorded_progress import of_changes
-from streamsql.runtime.queries.new_generations import Generation
-from streamsql.runtime.queries.written_rows import check_rows, rows_to_write
-from streamsql.runtime.workspace.generations import Generations
-
-if TYPE_CHECKING:
-    from streamsql.runtime.embedded.live_rows import RowsAt
 
 
 def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running:
@@ -61,15 +53,20 @@ def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running
     old = None if anew else Generations(parts.places.query(name)).current
     if old is None and not anew:
         raise UnreadableChanges(name, Path(parts.places.written(name)), FileNotFoundError())
-    with generation_of(parts, plan, old) as generation:
-        log = ChangeLog(generation.folder / "written")
+    generation = generation_for(parts, plan, old)
+    log, env = ChangeLog(generation.folder / "written"), dict[str, Any]()
+
+    def open_log() -> None:
+        """Open the record of what was written, and the rows of a live table that takes the changes."""
         if generation.new:
             log.begin_new(schema, plan.keys)
         else:
             log.open(name, schema, plan.keys, accept=plan.begins == "accept")
             for table in plan.live:
                 check_rows(parts.live, table.name, plan, of_changes(log.folder), continued=True)
-        env = _env(parts, plan, schema, log, generation)
+        env.update(_env(parts, plan, schema, log, generation))
+
+    run_steps((Step(open_log, generation.discard), Step(generation.publish, final=True)))
     changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
     changes.table, changes.last_batch = log.rows, log.version
     changes.begin, changes.keep = log.begin, lambda version, rows: log.done(version)
@@ -147,22 +144,23 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
     key, table = plan.query.name.casefold(), plan.sink
     try:
         # Of a new query there are none: those in the folder of its name are of the query that it replaces.
-        known = parts.live.get(key) if key in parts.catalog.queries else None
+        rows = parts.live.get(key) if key in parts.catalog.queries else None
     except UnreadableRows:
-        known = None  # all of them are computed now
-    if known is not None and known.schema != schema:
+        rows = None  # all of them are computed now
+    if rows is not None and rows.schema != schema:
         try:
             parts.live.fit(key, schema, table.retain)
         except Misfit:
-            known = None
-    if known is None or known.mode != "complete":
-        known = helper("LiveRows")(schema, "complete", None, table.retain)
+            rows = None
+    if rows is None or rows.mode != "complete":
+        rows = helper("LiveRows")(schema, "complete", None, table.retain)
         if plan.transient:
-            parts.live[key] = known
+            parts.live[key] = rows
         else:
-            with generation_of(parts, plan, in_use(parts, plan)) as generation:
-                parts.live.begin(key, known, rows_in(generation.folder, plan.query.name))
-    rows: LiveRows = known
+            generation = generation_for(parts, plan, in_use(parts, plan))
+            place = rows_in(generation.folder, plan.query.name)
+            begin = Step(lambda: parts.live.begin(key, rows, place), generation.discard)
+            run_steps((begin, Step(generation.publish, final=True)))
 
     def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
         return computed(parts.under(cancel), plan, inputs, schema)

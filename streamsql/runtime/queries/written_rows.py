@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import evaluate
+from streamsql.calls import evaluate, run
 from streamsql.errors import RuleFault
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.plans import Run
 from streamsql.runtime.checkpoints.query_marker import ANEW
-from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.live.journal import LiveTables, UnfitRows
 from streamsql.runtime.live.kept_columns import Misfit
@@ -133,3 +132,19 @@ def _has_global_aggregate(plan: Any) -> bool:
     if any(node.nodeName() == "DeduplicateWithinWatermark" for node in nodes):
         return False  # Spark has it on streams only
     return any(node.nodeName() == "Aggregate" and node.groupingExpressions().isEmpty() for node in nodes)
+
+
+def begin_late(
+    parts: QueryParts, plan: Run, env: dict[str, Any], record: Callable[[], Recorded], generation: Generation
+) -> None:
+    """Put the writer of late rows into env; the checkpoint records where it begins. Raises exceptions of
+    Spark where the sink declares other columns.
+    """
+    if plan.late is None:
+        return
+    run(plan.late.steps, env)
+    for step in plan.late.keeping:
+        fresh = evaluate(step.node, env)
+        name = plan.late.sink.name
+        env[step.name] = rows_to_write(parts.live, name, fresh, plan, record, generation)
+    run(plan.late.beginning, env)

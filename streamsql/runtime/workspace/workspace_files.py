@@ -4,18 +4,14 @@ waits for this module, so it imports little.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from streamsql.errors import InputFault, Source
+from streamsql.errors import InputFault, Source, UsageFault
 
 if TYPE_CHECKING:
     from streamsql.language.script import Written
-
-from collections.abc import Mapping
-from typing import Any
-
-from streamsql.errors import UsageFault
 
 WORKSPACE = 2
 STATUS = 2
