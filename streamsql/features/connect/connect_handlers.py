@@ -311,8 +311,8 @@ class ConnectHandlers:
 
 def _counted(parts: SessionParts, name: str) -> int | None:
     """The rows of a live table; None when it has no query yet in this session of the server."""
-    there = parts.spark.catalog.tableExists(name)
-    return int(parts.spark.table(quote_name(name)).count()) if there else None
+    exists = parts.spark.catalog.tableExists(name)
+    return int(parts.spark.table(quote_name(name)).count()) if exists else None
 
 
 def _status(parts: SessionParts, name: str) -> str:
@@ -354,7 +354,7 @@ def _aborted(running: Running) -> Note:
 def _row_of(other: Other, columns: tuple[str, ...]) -> tuple[Any, ...]:
     """The row of a query of which the console knows no more than the server tells."""
     last = other.handle.lastProgress
-    told = {
+    values = {
         "name": other.name,
         "status": "running",
         "batch": last.batchId if last else None,
@@ -362,4 +362,4 @@ def _row_of(other: Other, columns: tuple[str, ...]) -> tuple[Any, ...]:
         "sink": last.sink.description if last else "",
         "trigger": "of another program",
     }
-    return tuple(told.get(column) for column in columns)
+    return tuple(values.get(column) for column in columns)

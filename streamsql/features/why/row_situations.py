@@ -184,10 +184,10 @@ def _readable(stream: Stream, texts: list[str]) -> tuple[Stream | None, str]:
     return (proposals.computed(stream, mark.column.value, written), written) if written else (None, "")
 
 
-def _inside(mark: Watermark) -> str:
-    if mark.computed is None:
-        return mark.column.value
-    return next(iter(read_expression(mark.computed.text).column_names()))
+def _inside(watermark: Watermark) -> str:
+    if watermark.computed is None:
+        return watermark.column.value
+    return next(iter(read_expression(watermark.computed.text).column_names()))
 
 
 def _is_ntz(stream: Stream) -> bool:

@@ -126,9 +126,9 @@ def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
     """The verdict on a live table that takes the late rows of a query."""
     running = parts.queries.all.get(query.name.casefold())
     rows = parts.live.get(table.casefold())
-    kept = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
+    number = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
     late = running is not None and running.reports.account.late
-    well = "" if kept or late else "nothing is wrong: "
+    well = "" if number or late else "nothing is wrong: "
     facts = (
         [("rows in", running.reports.account.read), ("late rows", running.reports.account.late)]
         if running
@@ -137,7 +137,7 @@ def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
     return Verdict(
         situation="NOTHING_WRONG" if well else "ROWS_LATE",
         sentence=f"{well}{table} takes the rows of {query.name} that come late, and "
-        + (f"has {count(kept, 'row')}" if kept else "none has come late so far"),
+        + (f"has {count(number, 'row')}" if number else "none has come late so far"),
         facts=tuple(facts),
         proposal=f"WHY QUERY {quote_name(query.name)};",
         healthy=True,

@@ -329,11 +329,11 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     began = running.started.timestamp() * 1_000
     newest = checkpoint.batches(DETAILED)
     before = [b for b in newest if b.committed and b.planned and (b.planned.at or 0) < began]
-    there = [evidence.files(s) for s in evidence.streams]
+    listings = [evidence.files(s) for s in evidence.streams]
     if not before or any(_unread(evidence, s) for s in evidence.streams) or not evidence.streams:
         return None
-    files = sum(len(files_of.matching) for files_of in there if files_of is not None)
-    if files == 0 and any(files_of is not None for files_of in there):
+    files = sum(len(files_of.matching) for files_of in listings if files_of is not None)
+    if files == 0 and any(files_of is not None for files_of in listings):
         return None
     kept = evidence.parts.histories.of(evidence.name).done
     rows = sum(n[0] for key, n in kept.items() if key[0] == checkpoint.id)

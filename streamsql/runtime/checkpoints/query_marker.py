@@ -217,10 +217,10 @@ def check_unchanged(
     facts: dict[str, Any],
     settings: Any,
     *,
-    known: bool,
+    defined: bool,
 ) -> tuple[Note, ...]:
     """Raise RuleFault when the query of a checkpoint has changed, unless the plan accepts that and Spark can
-    resume. settings: Spark's; known: whether START QUERY can start the query. Returns notes.
+    resume. settings: Spark's; defined: whether START QUERY can start the query. Returns notes.
     """
     if folder.newest("offsets") < 0:
         return ()
@@ -231,7 +231,7 @@ def check_unchanged(
             return (
                 Note("CHANGE_ACCEPTED", "the record of the query in its checkpoint is damaged; accepted"),
             )
-        raise _damaged(plan, error, known=known) from error
+        raise _damaged(plan, error, defined=defined) from error
     check_version(owner, CHECKPOINT, f"the checkpoint {plan.checkpoint}")
     then = owner.get("facts")
     if then is None:
@@ -242,13 +242,13 @@ def check_unchanged(
         return tuple(_kept(folder, facts, settings))
     refused = any(c.effect == REFUSED for c in changed)
     if plan.begins != "accept" or refused:
-        raise _changed(plan, str(owner.get("query")), changed, refused=refused, known=known)
+        raise _changed(plan, str(owner.get("query")), changed, refused=refused, defined=defined)
     accepted = "changed since the checkpoint was created, and accepted"
     said = (Note("CHANGE_ACCEPTED", f"{accepted}: {c.what}") for c in changed)
     return (*said, *_kept(folder, facts, settings))
 
 
-def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, known: bool) -> RuleFault:
+def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, defined: bool) -> RuleFault:
     name, same = plan.query.owner or plan.query.name, owner.casefold() == plan.query.name.casefold()
     whose = f"the query {name}" if same else f"{name}, formerly {owner},"
     means = (
@@ -256,33 +256,33 @@ def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, kno
         if refused
         else "Spark would resume without a warning, and mix old results with those of the changed query"
     )
-    where = "" if known else "the unchanged statement, or "
+    where = "" if defined else "the unchanged statement, or "
     return RuleFault(
         f"{whose} has changed since its checkpoint was created",
         detail="\n".join([*(c.what for c in changed), means]),
-        hint=where + _ways(plan, known=known, resumes=not refused),
+        hint=where + _ways(plan, defined=defined, resumes=not refused),
         span=plan.body_span,
         code="CHECKPOINT_CHANGED",
     )
 
 
-def _damaged(plan: Run, error: Exception, *, known: bool) -> RuleFault:
+def _damaged(plan: Run, error: Exception, *, defined: bool) -> RuleFault:
     """The fault of a marker that cannot be read."""
     reason = str(error) if isinstance(error, ValueError) else translate(error).message
     return RuleFault(
         f"the checkpoint of {plan.query.owner or plan.query.name} has a damaged record of its query",
         detail=f"{plan.checkpoint}/{MARKER} cannot be read: {reason}\n"
         "so it is not known whether the query has changed since its checkpoint was created",
-        hint=_ways(plan, known=known, resumes=True),
+        hint=_ways(plan, defined=defined, resumes=True),
         span=plan.body_span,
         code="DAMAGED_CHECKPOINT",
     )
 
 
-def _ways(plan: Run, *, known: bool, resumes: bool) -> str:
+def _ways(plan: Run, *, defined: bool, resumes: bool) -> str:
     """What can be typed where the query of a checkpoint is not the one that is to be started."""
     name = plan.query.owner or plan.query.name
-    where = f"START QUERY {quote_name(name)} with" if known else "add before its SELECT"
+    where = f"START QUERY {quote_name(name)} with" if defined else "add before its SELECT"
     ways = (*ANEW, "ACCEPT CHANGES   resumes from the old checkpoint") if resumes else ANEW
     return "\n".join([f"{where} one of", *ways])
 

@@ -243,10 +243,10 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     batch = account_of(last).late
     for op in operators:
         dropped = op.get("numRowsDroppedByWatermark", 0)
-        kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
+        size = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
         late = f", {replace(batch, number=dropped).of('late row')} dropped in this batch" if dropped else ""
         kind = op.get("operatorName", "")
-        pairs.append((f"state of {_STATE.get(kind, kind)}", f"{kept}{late}"))
+        pairs.append((f"state of {_STATE.get(kind, kind)}", f"{size}{late}"))
     late_rows = running.reports.account.late
     if late_rows:
         pairs.append(("late rows", str(late_rows)))

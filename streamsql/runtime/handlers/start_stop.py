@@ -245,11 +245,11 @@ def _in_the_mode_of_its_rows(parts: SessionParts, run: plans.Run) -> plans.Run:
     if rows is None or rows.mode != "complete" or any(c.mode == "complete" for c in run.choices[:1]):
         return run
     try:
-        kept = planner.start_plan(replace(query, mode="complete"), parts.context())
+        complete = planner.start_plan(replace(query, mode="complete"), parts.context())
     except StreamsqlError:
         return run
     reason = f"as when {query.name} was created; CREATE OR REPLACE LIVE TABLE computes it in a faster one"
-    return replace(kept, query=query, choices=(Choice("complete", reason),))
+    return replace(complete, query=query, choices=(Choice("complete", reason),))
 
 
 def _check_may_run(running: Running, statement: query_statements.StartQuery) -> None:
@@ -301,8 +301,8 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
     finally:
         parts.engine.doing, parts.queries.awaited = "", None
         parts.events.publish(QueryReported())  # what was left to AWAIT, and not told by it
-    told = [n for n in names if statement.name or parts.queries.all[n].status() != "stopped"]
-    notes = tuple(n for name in told for n in explanations().awaited(parts, parts.queries.all[name]))
+    ended_names = [n for n in names if statement.name or parts.queries.all[n].status() != "stopped"]
+    notes = tuple(n for name in ended_names for n in explanations().awaited(parts, parts.queries.all[name]))
     notes += tuple(
         Note("NOT_AWAITED", f"{n} is stopped: START QUERY {quote_name(n)}; resumes it") for n in off
     )

@@ -50,15 +50,15 @@ def accounted(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
     """The account of a query as names and amounts: what it has read and lost, what came out, what became of
     the rest, and what its state holds.
     """
-    told: list[Fate] = [("rows in", account.read)]
-    told += [("late rows", account.late)] if account.late else []
-    told += [("malformed", account.malformed)] if account.malformed else []
+    amounts: list[Fate] = [("rows in", account.read)]
+    amounts += [("late rows", account.late)] if account.late else []
+    amounts += [("malformed", account.malformed)] if account.malformed else []
     if not account.read:
-        return tuple(told)
+        return tuple(amounts)
     rest = fates(plan, account, mode)
-    told += [("rows out", UNREPORTED if account.out is None else account.out), *rest]
+    amounts += [("rows out", UNREPORTED if account.out is None else account.out), *rest]
     in_state = {name for name, _ in rest} & {OPEN, KEPT_FOR_A_PARTNER}
-    return (*told, *([("state rows", Amount(account.held))] if account.held and not in_state else ()))
+    return (*amounts, *([("state rows", Amount(account.held))] if account.held and not in_state else ()))
 
 
 def fates(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
@@ -69,8 +69,8 @@ def fates(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
     kinds = {op.kind for op in plan.shape.ops}
     if not plan.shape.known or len(plan.targets) != 1:
         return ()
-    kept = any(map(keeps_malformed, plan.reads.streams))
-    left = account.read.number - account.late.number - (0 if kept else account.malformed.number)
+    keeps = any(map(keeps_malformed, plan.reads.streams))
+    left = account.read.number - account.late.number - (0 if keeps else account.malformed.number)
     filters = _may_filter(plan)
     if any(op.kind == "join" and all(op.sides) for op in plan.shape.ops):
         return _of_joins(account)
@@ -100,19 +100,19 @@ def _of_groups(account: Account, mode: str, left: int, filters: bool) -> tuple[F
     if account.late.at_least:
         merged = (name, f"at most {left:,}" if not account.read.at_least else "not known")
     out = {"update": "one for each change of a group", "complete": "all groups after each micro-batch"}
-    told: list[Fate] = [merged]
+    fates_of_rows: list[Fate] = [merged]
     if account.out is not None and mode in out:
-        told.append(("rows out are", out[mode]))
+        fates_of_rows.append(("rows out are", out[mode]))
     if mode == "append" and account.held:
-        told.append((OPEN, Amount(account.held)))
-    return tuple(told)
+        fates_of_rows.append((OPEN, Amount(account.held)))
+    return tuple(fates_of_rows)
 
 
 def _of_joins(account: Account) -> tuple[Fate, ...]:
     """The rows of a join of streams: those of its state may still find a partner, even if they had one."""
-    kept = sum(rows for name, rows in account.state if name == "symmetricHashJoin")
+    waiting = sum(rows for name, rows in account.state if name == "symmetricHashJoin")
     without = "not known: Spark does not count the rows that leave the state without one"
-    return ((KEPT_FOR_A_PARTNER, Amount(kept)), ("without a partner", without))
+    return ((KEPT_FOR_A_PARTNER, Amount(waiting)), ("without a partner", without))
 
 
 def _may_filter(plan: Run) -> bool:

@@ -124,9 +124,9 @@ class Queries:
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (Note("CODE_CHANGED", _CHANGED.format(" and ".join(changed))),)
-        running.mark = lambda: _mark(folder, plan, facts(), code)
+        running.record = lambda: _mark(folder, plan, facts(), code)
         if not plan.transient:
-            running.mark()
+            running.record()
         return running
 
     def failed(self, running: Running, *, worked: bool | None = None) -> None:

@@ -190,13 +190,13 @@ def counted_once(report: dict[str, Any]) -> dict[str, Any]:
     tell in their description which stream they are, so that each of them counts.
     """
     sources, rows = report.get("sources", []), report.get("numInputRows", 0)
-    each: dict[str, int] = {}
+    rows_of: dict[str, int] = {}
     for number, source in enumerate(sources):
         name = source.get("description", "")
         name = f"{name} {number}" if name.startswith("Rate") else name
-        each[name] = max(each.get(name, 0), source.get("numInputRows", 0))
-    if len(each) < len(sources) and rows:
-        report["numInputRows"] = sum(each.values())
+        rows_of[name] = max(rows_of.get(name, 0), source.get("numInputRows", 0))
+    if len(rows_of) < len(sources) and rows:
+        report["numInputRows"] = sum(rows_of.values())
         for rate in _RATES:
             if isinstance(report.get(rate), (int, float)):
                 report[rate] = report[rate] * report["numInputRows"] / rows

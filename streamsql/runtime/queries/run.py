@@ -40,7 +40,7 @@ class Running:
     ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
     of restarts in a row before this run; again_at: when the next one is, by time.monotonic(). on_fault: is
     called once the fault of the query is known. ended_with_spark: it would still run, had Spark not ended.
-    mark: records the query in its checkpoint, so that it can be resumed.
+    record: records the query in its checkpoint, so that it can be resumed.
     """
 
     plan: Run
@@ -68,7 +68,7 @@ class Running:
     explained: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     ended_with_spark: bool = False
-    mark: Callable[[], None] = lambda: None
+    record: Callable[[], None] = lambda: None
 
     @property
     def mode_notes(self) -> tuple[Note, ...]:

@@ -259,7 +259,7 @@ class StreamingStart:
             if self.old is not None:
                 check_checkpoint(self.plan, self.old, self.folder)
             conf = self.parts.spark.conf
-            self.notes = check_unchanged(self.plan, self.folder, self.facts(), conf, known=defined)
+            self.notes = check_unchanged(self.plan, self.folder, self.facts(), conf, defined=defined)
 
     def check_targets(self) -> None:
         """Compare the rows with the sinks, and with the rows of the live tables."""

@@ -270,11 +270,11 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
 
 def _why_so_many(inputs: Mapping[str, RowsAt], limit: int) -> str:
     """What makes a result large, in words."""
-    kept = "all its rows are kept in memory"
+    reason = "all its rows are kept in memory"
     if len(inputs) < 2 and sum(at.count for at in inputs.values()) > limit:
-        return kept
+        return reason
     counts = " and ".join(f"{at.count:,} of {name}" for name, at in inputs.items())
-    return f"{kept}; it reads {counts}: a join without a key in its ON multiplies them"
+    return f"{reason}; it reads {counts}: a join without a key in its ON multiplies them"
 
 
 def _limit(plan: plans.Refresh) -> int:

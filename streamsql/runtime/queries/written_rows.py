@@ -53,22 +53,22 @@ def rows_to_write(
     Raises RuleFault for rows that it does not continue.
     """
     key = name.casefold()
-    known: LiveRows | None = None if generation.new else live.get(key)
-    if known is None:
+    existing: LiveRows | None = None if generation.new else live.get(key)
+    if existing is None:
         live.begin(key, fresh, rows_in(generation.folder, name))
         return fresh
-    was, now = _how(known), _how(fresh)
+    was, now = _how(existing), _how(fresh)
     if was != now:
         raise _not_continued(name, plan, f"they were kept {was}, and now it keeps them {now}")
-    if known.query is None and known.last_batch >= 0:
-        known.query = record().query  # an earlier version has written them
+    if existing.query is None and existing.last_batch >= 0:
+        existing.query = record().query  # an earlier version has written them
         live.renew(key)
-    if (known.retain, _columns(known)) != (fresh.retain, _columns(fresh)):
+    if (existing.retain, _columns(existing)) != (fresh.retain, _columns(fresh)):
         try:
             live.fit(key, fresh.schema, fresh.retain)
         except Misfit as column:
             raise _not_continued(name, plan, f"its column {column} has other values now") from None
-    return known
+    return existing
 
 
 def _how(rows: LiveRows) -> str:

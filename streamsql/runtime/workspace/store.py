@@ -100,10 +100,10 @@ class Store:
         """
         file = self.folder / STATUS
         try:
-            known = json.loads(file.read_text("utf-8"))
-            check_version(known, STATUS_VERSION, str(file))
-            self.past = {name: _past(**past) for name, past in known["queries"].items()}
-            self.functions = {name: _function(f) for name, f in known["functions"].items()}
+            saved = json.loads(file.read_text("utf-8"))
+            check_version(saved, STATUS_VERSION, str(file))
+            self.past = {name: _past(**past) for name, past in saved["queries"].items()}
+            self.functions = {name: _function(f) for name, f in saved["functions"].items()}
         except FileNotFoundError:
             return ""
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -128,15 +128,17 @@ class Store:
         entries = {(e.kind, e.name.casefold()): e for e in _entries(catalog, views)}
         self._order = [k for k in self._order if k in entries]
         self._order += [k for k in entries if k not in self._order]
-        kept = {k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v}
-        lines = [f"{setting_sql(key, value)};" for key, value in kept.items()]
+        open_settings = {
+            k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v
+        }
+        lines = [f"{setting_sql(key, value)};" for key, value in open_settings.items()]
         lines += [entry.text + ";" for entry in _sorted([entries[k] for k in self._order])]
         lines += self.unread
         self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
 
     def save_status(self, queries: Mapping[str, Past], functions: Mapping[str, Function]) -> None:
         """Write the state of queries and the properties of functions. Raises OSError."""
-        known = {
+        status = {
             "version": STATUS_VERSION,
             "queries": {n: asdict(p) for n, p in queries.items()},
             "functions": {
@@ -144,7 +146,7 @@ class Store:
                 for n, f in functions.items()
             },
         }
-        self._write(STATUS, json.dumps(known, indent=1))
+        self._write(STATUS, json.dumps(status, indent=1))
 
     def _write(self, name: str, text: str) -> None:
         """Write a file atomically, if its text has changed."""
@@ -203,24 +205,24 @@ def _sorted(entries: list[CatalogEntry]) -> list[CatalogEntry]:
     return list(done)
 
 
-def _past(*, failures: Iterable[Mapping[str, Any]] = (), **known: Any) -> Past:
-    past = Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(known, Past))
+def _past(*, failures: Iterable[Mapping[str, Any]] = (), **saved: Any) -> Past:
+    past = Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(saved, Past))
     # Version 1 has no `console`, but the reason as the error.
     console = next((word for word, reason in _ENDED.items() if past.error == reason), "")
     return replace(past, error="", console=console) if console else past
 
 
-def _fields(known: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
+def _fields(values: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
     """The values of a dataclass's fields among those that are known."""
-    return {f.name: known[f.name] for f in fields(of) if f.name in known}
+    return {f.name: values[f.name] for f in fields(of) if f.name in values}
 
 
-def _function(known: Any) -> dict[str, Any]:
+def _function(saved: Any) -> dict[str, Any]:
     """The saved properties of a function; workspaces without a version saved only its folder."""
-    if isinstance(known, str):
-        return {"folder": known}
-    kept = {k: str(known[k]) for k in ("folder", "kind", "form") if k in known}
-    return kept | {"modules": tuple(map(str, known.get("modules", ())))}
+    if isinstance(saved, str):
+        return {"folder": saved}
+    properties = {k: str(saved[k]) for k in ("folder", "kind", "form") if k in saved}
+    return properties | {"modules": tuple(map(str, saved.get("modules", ())))}
 
 
 def past_of(running: Running, failures: Iterable[Failure], console: str = "") -> Past:
