@@ -55,10 +55,9 @@ class Folder:
 
     def read(self, name: str) -> str:
         """The text of a file; empty if it does not exist."""
-        file = self._path(self.path, name)
-        if not self.files.exists(file):
+        if not self.has(name):
             return ""
-        stream = self.files.open(file)
+        stream = self.files.open(self._path(self.path, name))
         try:
             return str(self._io.toString(stream, "UTF-8"))
         finally:
@@ -92,17 +91,13 @@ class Folder:
 
     def add(self, name: str, text: str) -> None:
         """Write a new file at once, so that no reader sees a part of it. Raises OSError if it exists."""
-        file = self._path(self.path, name)
-        if self.files.exists(file):
-            raise OSError(f"{file.toString()} exists")
+        if self.has(name):
+            raise OSError(f"{self._path(self.path, name).toString()} exists")
         self.write(name, text)
 
     def newest(self, log: str) -> int:
         """The number of the newest micro-batch in one of Spark's logs; -1 when there is none."""
-        folder = self._path(self.path, log)
-        if not self.files.exists(folder):
-            return -1
-        names = (name.partition(".")[0] for name in names_in(self._jvm, self.files, folder))
+        names = (name.partition(".")[0] for name in self.names(log))
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
     def names(self, folder: str) -> list[str]:
@@ -119,13 +114,10 @@ class Folder:
         (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY), although nothing was processed.
         """
         for log in ("offsets", "commits"):
-            folder = self._path(self.path, log)
-            if not self.files.exists(folder):
-                continue
-            rests = names_in(self._jvm, self.files, folder)
+            rests = self.names(log)
             if all(_is_unfinished(rest) for rest in rests):
                 for rest in rests:
-                    self.files.delete(self._path(folder, rest), False)
+                    self.files.delete(self._path(self.path, f"{log}/{rest}"), False)
 
     def set_aside(self) -> str:
         """Rename the folder, so that a new one can be created. Returns its new path; empty if there was no

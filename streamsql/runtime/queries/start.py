@@ -13,7 +13,7 @@ from streamsql.plan import plans
 from streamsql.plan.changes import Changes
 from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.live.recorded_progress import Recorded, of_checkpoint, of_late_rows
+from streamsql.runtime.live.recorded_progress import of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.database_types import check_database_types
 from streamsql.runtime.preflight.file_names import follow_file_names
 from streamsql.runtime.preflight.registry_subjects import register_schemas
@@ -50,7 +50,7 @@ from streamsql.runtime.queries.start_refresh import (
     launch_changes,
     launch_refresh,
 )
-from streamsql.runtime.queries.start_steps import Step, run_steps
+from streamsql.runtime.queries.start_steps import Step, nothing, run_steps
 from streamsql.runtime.queries.written_rows import begin_late, give_first_rows, rows_to_write
 from streamsql.runtime.workspace.owned_folders import remove
 
@@ -101,22 +101,19 @@ class RefreshStart:
 
     def steps(self) -> list[Step]:
         """The steps, with what undoes them."""
-        steps = [Step(self.check_sink)] if isinstance(self.plan, Changes) else []
-        if self.plan.stages:
+        parts, plan, steps = self.parts, self.plan, list[Step]()
+        if isinstance(plan, Changes):
+            steps.append(Step(lambda: check_sink_of_changes(parts, plan)))
+        if plan.stages:
             steps += [Step(self.check_stages)] if self.new else []
-            steps.append(Step(self.define_stages, self.forget))
-            steps.append(Step(self.start_stages, self.stop_stages))
-            steps += [Step(self.analyse), Step(self.launch)]
+            steps.append(Step(lambda: parts.current.update(plan.with_stages), self.forget))
+            steps += [Step(self.start_stages, self.stop_stages), Step(self.analyse), Step(self.launch)]
         else:
             steps += [Step(self.analyse), Step(self.replace), Step(self.launch)]
-        if not self.replaces:
-            return steps
-        return [*steps, Step(self.await_first) if self.plan.stages else Step(self.await_first, self.forget)]
-
-    def check_sink(self) -> None:
-        """Check the server, the driver and the topic of the sink."""
-        assert isinstance(self.plan, Changes)
-        check_sink_of_changes(self.parts, self.plan)
+        if self.replaces:
+            forget = nothing if plan.stages else self.forget
+            steps.append(Step(lambda: await_first(parts, self.running), forget))
+        return steps
 
     def check_stages(self) -> None:
         """Let Spark check each stage, and stop the query that this one replaces."""
@@ -124,10 +121,6 @@ class RefreshStart:
             check_stages(self.parts, self.plan)
         self.parts.cancel.check()
         forget_query(self.parts, self.name, files=False)
-
-    def define_stages(self) -> None:
-        """Add the stages to the catalog."""
-        self.parts.current.update(self.plan.with_stages)
 
     def forget(self) -> None:
         """Remove a new query."""
@@ -178,10 +171,6 @@ class RefreshStart:
             notes = (note for stage in self.started for note in stage.notes)
             self.running.notes = tuple(dict.fromkeys(notes))
 
-    def await_first(self) -> None:
-        """Wait for the first rows."""
-        await_first(self.parts, self.running)
-
 
 class StreamingStart:
     """The start of a streaming query. plan: with the place of its checkpoint, once that is known; old: the
@@ -204,7 +193,7 @@ class StreamingStart:
         return Step(self.check_places), Step(self.find_checkpoint), Step(self.check_folders)
 
     def steps(self) -> tuple[Step, ...]:
-        """The other steps, with what undoes them. Before `publish`, the old generation is in use."""
+        """The other steps, with what undoes them. A crash before `final` leaves all as it was."""
         return (
             Step(self.analyse),
             Step(self.compare),
@@ -212,9 +201,9 @@ class StreamingStart:
             Step(self.replace),
             Step(self.prepare_generation, lambda: self.generation.discard()),
             Step(self.set_checkpoint_aside, self.put_checkpoint_back),
-            Step(self.prepare_checkpoint),
+            Step(lambda: begin_checkpoint(self.parts, self.plan, self.choice, self.env, self.folder)),
             Step(self.prepare_rows),
-            Step(self.publish, final=True),
+            Step(lambda: self.generation.publish(), final=True),
             Step(self.launch),
             Step(self.follow_files),
         )
@@ -296,10 +285,6 @@ class StreamingStart:
         if self.aside and self.plan.query.checkpoint:
             self.folder.put_back(self.aside)
 
-    def prepare_checkpoint(self) -> None:
-        """Create the folder of the checkpoint; FROM NOW skips the input that is there."""
-        begin_checkpoint(self.parts, self.plan, self.choice, self.env, self.folder)
-
     def prepare_rows(self) -> None:
         """Prepare the rows of the live tables, and what writes late rows."""
         self.keep_rows()
@@ -315,12 +300,13 @@ class StreamingStart:
         """
         parts, plan, output = self.parts, self.plan, Output()
         alone = len(plan.targets) == 1 and not plan.feeds_batches
+        record = lambda: of_checkpoint(self.folder)  # noqa: E731
         for table, step in zip(plan.live, plan.keeping(self.choice.mode), strict=True):
             fresh = evaluate(step.node, self.env)
             if plan.transient:
                 rows = parts.live[table.name.casefold()] = fresh
             else:
-                rows = rows_to_write(parts.live, table.name, fresh, plan, self.recorded, self.generation)
+                rows = rows_to_write(parts.live, table.name, fresh, plan, record, self.generation)
             if alone:
                 give_first_rows(parts, plan, self.choice.mode, self.env, rows)
             self.env[step.name] = rows
@@ -328,14 +314,6 @@ class StreamingStart:
             rows.watchers[:] = list(others)
             rows.watch(TableOutput(output, rows).watch)
         self.output = output if len(plan.live) == len(plan.targets) else None
-
-    def recorded(self) -> Recorded:
-        """What the checkpoint records about its micro-batches."""
-        return of_checkpoint(self.folder)
-
-    def publish(self) -> None:
-        """Put the generation in use."""
-        self.generation.publish()
 
     def launch(self) -> None:
         """Start the query in Spark."""
@@ -345,7 +323,7 @@ class StreamingStart:
             # a second query to analyse and plan in each micro-batch.
             variable = rows_variable(plan.sink.name)
             env["result"], env[variable] = env[variable].keyed(env["result"]), _KeyedRows(env[variable])
-        self.committed = -1 if plan.transient else self.recorded().written
+        self.committed = -1 if plan.transient else of_checkpoint(self.folder).written
         self.running = parts.queries.launch(
             plan, env, self.choice, self.facts, self.code, self.write_late, self.folder
         )

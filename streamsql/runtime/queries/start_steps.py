@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Nothing has to be undone."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """do: its docstring says what it does; it raises where the start fails. undo: takes back what it
+    """do: raises where the start fails. undo: takes back what it
     did, also a part of it. final: once it is done, the steps before it stay as they are.
     """
 
     do: Callable[[], object]
-    undo: Callable[[], object] = _nothing
+    undo: Callable[[], object] = nothing
     final: bool = False
 
 

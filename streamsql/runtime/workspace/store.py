@@ -128,10 +128,8 @@ class Store:
         entries = {(e.kind, e.name.casefold()): e for e in _entries(catalog, views)}
         self._order = [k for k in self._order if k in entries]
         self._order += [k for k in entries if k not in self._order]
-        open_settings = {
-            k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v
-        }
-        lines = [f"{setting_sql(key, value)};" for key, value in open_settings.items()]
+        lasting = {k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v}
+        lines = [f"{setting_sql(key, value)};" for key, value in lasting.items()]
         lines += [entry.text + ";" for entry in _sorted([entries[k] for k in self._order])]
         lines += self.unread
         self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
