@@ -24,7 +24,7 @@ from streamsql.results import Done, Live, Why
 from streamsql.runtime.checkpoints.batch_history import BatchHistory
 from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.explanations import explanations
-from streamsql.runtime.queries.reports import account_of
+from streamsql.runtime.queries.progress_reports import account_of
 from streamsql.runtime.workspace.folder import Workspace
 
 ROOMS = (

@@ -19,7 +19,7 @@ from streamsql.errors import Cancelled, QueryFault, StreamsqlError, TimeFault
 from streamsql.results import Done, Rows, Started, Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.queries.facts import waiting_for
-from streamsql.runtime.queries.reports import Reports
+from streamsql.runtime.queries.progress_reports import Reports
 
 ROOMS = ("streamsql/runtime/", "streamsql/output/")
 

@@ -23,7 +23,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.output_mode import placed
-from streamsql.runtime.queries.reports import QueryReported
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, Running
 
 POLL = 1.0

@@ -30,7 +30,7 @@ from streamsql.runtime.queries.facts import (
     is_source_of,
     waiting_for,
 )
-from streamsql.runtime.queries.reports import account_of, number
+from streamsql.runtime.queries.progress_reports import account_of, number
 from streamsql.runtime.queries.run import Running
 
 _QUERY_COLUMNS = (

@@ -38,7 +38,7 @@ from streamsql.runtime.handlers.staged_select import follow_select, select_in_st
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.queries.drain import stop_queries
-from streamsql.runtime.queries.reports import QueryReported
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.workspace.owned_folders import remove

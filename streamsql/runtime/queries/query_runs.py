@@ -27,9 +27,9 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.python_code_checks import digests
 from streamsql.runtime.queries.output_mode import first_choice, placed, spark_verdict
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.query_waits import POLL, idle_event, time_left, wait_one
 from streamsql.runtime.queries.report_listener import Monitor
-from streamsql.runtime.queries.reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stop import PATIENCE, Ending
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from streamsql.guard import informing
 from streamsql.runtime.engine.events import Events
-from streamsql.runtime.queries.reports import QueryReported, Reports, counted_once, without_advances
+from streamsql.runtime.queries.progress_reports import QueryReported, Reports, counted_once, without_advances
 
 
 class Monitor:

@@ -14,7 +14,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.queries.program_parts import QueryParts
-from streamsql.runtime.queries.reports import QueryReported
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start import start_query
 

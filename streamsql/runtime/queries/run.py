@@ -16,7 +16,7 @@ from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
 from streamsql.runtime.queries.late_rows_thread import LateWrites
-from streamsql.runtime.queries.reports import Reports
+from streamsql.runtime.queries.progress_reports import Reports
 from streamsql.runtime.queries.stop import Ending
 
 BUSY = ("running", "stopping")

@@ -31,7 +31,7 @@ from streamsql.runtime.queries.new_generations import (
 )
 from streamsql.runtime.queries.null_columns import follow_null_columns
 from streamsql.runtime.queries.program_parts import QueryParts
-from streamsql.runtime.queries.reports import Output, TableOutput
+from streamsql.runtime.queries.progress_reports import Output, TableOutput
 from streamsql.runtime.queries.run import BUSY, Running
 from streamsql.runtime.queries.start_checks import (
     check_alone_in_folders,

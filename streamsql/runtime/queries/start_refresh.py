@@ -31,8 +31,8 @@ from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.end_with_input import end_with_input
 from streamsql.runtime.queries.new_generations import Generation, generation_for, in_use
 from streamsql.runtime.queries.program_parts import QueryParts
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.query_waits import POLL
-from streamsql.runtime.queries.reports import QueryReported
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.queries.written_rows import check_rows, rows_to_write
