@@ -57,22 +57,19 @@ def _of_groups(evidence: Evidence, part: Part) -> Verdict | None:
 
 
 def _of_part(evidence: Evidence, part: Part) -> Verdict | None:
-    conditions = part.conditions
-    counts = ", ".join(f"count_if({c.text}) AS c{n}" for n, c in enumerate(conditions))
-    together = " AND ".join(f"({c.text})" for c in conditions)
-    row = evidence.probes.row(part.select(f"count(*) AS n, count_if({together}) AS kept, {counts}"), True)
+    together = " AND ".join(f"({c.text})" for c in part.conditions)
+    row = evidence.probes.row(part.select(f"{part.counts}, count_if({together}) AS kept"), True)
     if row is None or not row["n"] or row["kept"]:
         return None
-    kept = [row[f"c{n}"] for n in range(len(conditions))]
+    kept_by = part.kept_by(row)
     facts: list[Fact] = [("rows before the filter", row["n"]), ("rows after it", 0)]
-    facts += [(f"kept by {c.text}", f"{k:,} of {row['n']:,}") for c, k in zip(conditions, kept, strict=True)]
-    culprits = [c for c, k in zip(conditions, kept, strict=True) if not k] or [
-        min(zip(conditions, kept, strict=True), key=lambda pair: pair[1])[0]
-    ]
+    facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in kept_by]
+    least, fewest = min(kept_by, key=lambda pair: pair[1])
+    culprits = [c for c, rows in kept_by if not rows] or [least]
     values, better = _values_of(evidence, part, culprits[0])
     facts += values
     where = f" of stream {part.stream}" if part.stream else ""
-    alone = f"{culprits[0].text} keeps none of them" if min(kept) == 0 else "no row meets all its conditions"
+    alone = f"{culprits[0].text} keeps none of them" if not fewest else "no row meets all its conditions"
     return Verdict(
         situation="FILTERED_OUT",
         sentence=f"the filter{where} drops all rows: {count(row['n'], 'row')} in, 0 out; {alone}",

@@ -243,16 +243,14 @@ def hidden_rows(parts: SessionParts, text: str, table: Sink | None = None) -> Ve
     if not blocks or (table and not _reads(blocks[-1], table)):
         return None
     part, probes = blocks[-1], Probes(parts)
-    conditions = part.conditions
-    if not conditions or not part.source:
+    if not part.conditions or not part.source:
         return None
-    counts = ", ".join(f"count_if({c.text}) AS c{n}" for n, c in enumerate(conditions))
-    row = probes.row(part.select(f"count(*) AS n, {counts}"))
+    row = probes.row(part.select(part.counts))
     if row is None or not row["n"]:
         return None
-    kept = [row[f"c{n}"] for n in range(len(conditions))]
+    kept_by = part.kept_by(row)
     facts: list[Fact] = [("rows there", row["n"])]
-    facts += [(f"kept by {c.text}", f"{k:,} of {row['n']:,}") for c, k in zip(conditions, kept, strict=True)]
+    facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in kept_by]
     zone = str(parts.spark.conf.get(ZONE))
     shifted = _in_utc(part, probes, zone)
     if shifted:
@@ -262,7 +260,7 @@ def hidden_rows(parts: SessionParts, text: str, table: Sink | None = None) -> Ve
         sentence=f"{count(row['n'], 'row')} {'is' if row['n'] == 1 else 'are'} there, and the WHERE of the "
         "SELECT keeps none",
         facts=tuple(facts),
-        proposal=_without(part, [c for c, k in zip(conditions, kept, strict=True) if not k]),
+        proposal=_without(part, [c for c, rows in kept_by if not rows]),
     )
 
 

@@ -193,7 +193,7 @@ class StreamingStart:
         return Step(self.check_places), Step(self.find_checkpoint), Step(self.check_folders)
 
     def steps(self) -> tuple[Step, ...]:
-        """The other steps, with what undoes them. A crash before `final` leaves all as it was."""
+        """The other steps, with what undoes them. Until the final one, the old generation is in use."""
         return (
             Step(self.analyse),
             Step(self.compare),
