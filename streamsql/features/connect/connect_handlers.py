@@ -63,7 +63,7 @@ class ConnectHandlers:
         self.direct[ShowLiveTables] = self._show_live_tables
         self.direct[DescribeLiveTable] = self._describe_live_table
         self.direct[ShowQueries] = self._show_queries(direct[ShowQueries])
-        self.direct[AwaitQuery] = self._await(direct[AwaitQuery])
+        self.direct[AwaitQuery] = self._await
 
     def _synced(self, answer: Callable[..., Result]) -> Callable[..., Result]:
         """An answer of the console after a look at the server, where it is about queries."""
@@ -296,17 +296,13 @@ class ConnectHandlers:
 
         return shown
 
-    def _await(self, answer: Callable[..., Result]) -> Callable[..., Result]:
+    def _await(self, parts: SessionParts, statement: AwaitQuery) -> Result:
         """AWAIT QUERY of queries that run; the others have ended."""
-
-        def awaited(parts: SessionParts, statement: AwaitQuery) -> Result:
-            self.server.sync(parts)
-            names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
-            names = [n for n in names if n in parts.queries.all]
-            parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
-            return Done(message="idle" if statement.idle else "ended")
-
-        return awaited
+        self.server.sync(parts)
+        names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
+        names = [n for n in names if n in parts.queries.all]
+        parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
+        return Done(message="idle" if statement.idle else "ended")
 
 
 def _counted(parts: SessionParts, name: str) -> int | None:

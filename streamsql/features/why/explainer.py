@@ -41,7 +41,7 @@ class Explainer(Explanations):
         lost = f"{running.name}: {evidence.account.line()}"
         said = [] if evidence.account.closes else [Note("ROWS_LOST", lost)]
         durable = len(running.plan.live) < len(running.plan.targets)
-        return (*said, *(_unsaid(parts, running, evidence) if durable else ()))
+        return (*said, *(_unsaid(running, evidence) if durable else ()))
 
     def watched(self, parts: SessionParts, current: Callable[[], Running | None]) -> WatchedQuery:
         return LiveVerdict(parts, current)
@@ -63,7 +63,7 @@ def _note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
     return (Note("NO_ROWS", f"{of}{verdict.sentence}{more}"),)
 
 
-def _unsaid(parts: SessionParts, running: Running, evidence: Evidence) -> tuple[Note, ...]:
+def _unsaid(running: Running, evidence: Evidence) -> tuple[Note, ...]:
     """Why a query has written nothing."""
     if running.explained or not evidence.took_input or running.fault:
         return ()

@@ -276,7 +276,7 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         facts.append(("done in about", brief(number / per_batch * each)))
     if trigger and trigger.kind == "every" and begun is None:
         facts.append(("trigger", f"EVERY {trigger.interval}"))
-        left = _until_trigger(evidence, seconds(trigger.interval))
+        left = _until_trigger(seconds(trigger.interval))
         facts.append(("next micro-batch in", brief(left)))
         why = f"the next micro-batch begins in {brief(left)}"
     elif limits and evidence.reports:
@@ -303,7 +303,7 @@ def _batch_under_way(evidence: Evidence) -> float | None:
     return max(0.0, time.time() - planned[-1].planned.at / 1_000)
 
 
-def _until_trigger(evidence: Evidence, every: float) -> float:
+def _until_trigger(every: float) -> float:
     """Seconds until the next micro-batch: triggers fall on multiples of the interval."""
     return every - time.time() % every
 

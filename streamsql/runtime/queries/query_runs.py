@@ -84,7 +84,7 @@ class Queries:
         faults, or exceptions of Spark.
         """
         if not fresh:
-            self._check_checkpoint(plan, env["spark"])
+            self._check_checkpoint(plan)
         run(plan.program, env)
         choice = first_choice(plan, env["spark"], env["result"])
         for target in plan.targets:
@@ -151,7 +151,7 @@ class Queries:
         running.again_at = running.next_start(worked=did)
         self.events.publish(QueryReported())
 
-    def _check_checkpoint(self, plan: Run, spark: Any) -> None:
+    def _check_checkpoint(self, plan: Run) -> None:
         for other in self.all.values():
             if other.status() in BUSY and other.plan.checkpoint == plan.checkpoint:
                 raise NameFault(
