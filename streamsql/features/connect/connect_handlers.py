@@ -138,8 +138,8 @@ class ConnectHandlers:
 
     def _inferred(self, parts: SessionParts, plan: plans.DefineStream) -> tuple[Column, ...]:
         assert plan.infer is not None
-        mark = plan.stream.watermark
-        frame = plan.infer_times if mark is not None and plan.infer_times is not None else plan.infer
+        event_time = plan.stream.watermark
+        frame = plan.infer_times if event_time is not None and plan.infer_times is not None else plan.infer
         fields = evaluate(frame, parts.env(())).schema.fields
         if not fields:
             raise InputFault(

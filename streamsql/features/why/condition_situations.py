@@ -43,9 +43,9 @@ def _of_groups(evidence: Evidence, part: Part) -> Verdict | None:
     having = part.block.having
     assert having
     every = changed(part.text, [(having.span, "")]).rstrip()
-    kept = evidence.probes.row(f"SELECT count(*) AS n FROM ({part.text})")
+    passed = evidence.probes.row(f"SELECT count(*) AS n FROM ({part.text})")
     groups = evidence.probes.row(f"SELECT count(*) AS n FROM ({every})")
-    if kept is None or groups is None or kept["n"] or not groups["n"]:
+    if passed is None or groups is None or passed["n"] or not groups["n"]:
         return None
     condition = having.expression.text
     return Verdict(

@@ -148,11 +148,11 @@ def _near(folder: str) -> str:
     """A folder beside, of a similar name, that has files."""
     parent, name = os.path.split(folder.rstrip("/"))
     try:
-        there = [e.name for e in os.scandir(parent or ".") if e.is_dir() and any(os.scandir(e.path))]
+        folders = [e.name for e in os.scandir(parent or ".") if e.is_dir() and any(os.scandir(e.path))]
     except OSError:
         return ""
-    hint = did_you_mean(name, there)
-    near = next((n for n in there if n in hint and n != name), "") if hint else ""
+    hint = did_you_mean(name, folders)
+    near = next((n for n in folders if n in hint and n != name), "") if hint else ""
     return os.path.join(parent, near) if near else ""
 
 
@@ -163,12 +163,12 @@ def _replaced(evidence: Evidence, stream: Stream) -> str:
 def _of_topic(
     evidence: Evidence, stream: Stream, offsets: dict[tuple[str, int], tuple[int, int]]
 ) -> Verdict | None:
-    there = sum(end - first for first, end in offsets.values())
+    messages = sum(end - first for first, end in offsets.values())
     topics = ", ".join(sorted({topic for topic, _ in offsets}))
     begins = stream.option("startingOffsets", "earliest").casefold()
-    facts: list[Fact] = [("topic", topics), ("partitions", len(offsets)), ("messages there", there)]
+    facts: list[Fact] = [("topic", topics), ("partitions", len(offsets)), ("messages there", messages)]
     facts += [("startingOffsets", begins), *_since(evidence)]
-    if not there:
+    if not messages:
         return Verdict(
             situation="NO_DATA",
             sentence=f"no data: the topic {topics} has no messages",
@@ -182,7 +182,7 @@ def _of_topic(
     return Verdict(
         situation="NO_DATA",
         sentence=f"no data: {stream.name} begins with the latest message of {topics}, and none has come "
-        f"since; {count(there, 'older message')} there {'is' if there == 1 else 'are'} not read",
+        f"since; {count(messages, 'older message')} there {'is' if messages == 1 else 'are'} not read",
         facts=tuple(facts),
         proposal=proposals.replaced(evidence, change),
     )

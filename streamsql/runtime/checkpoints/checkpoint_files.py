@@ -44,11 +44,11 @@ class LocalFiles:
 
     def entries(self, folder: str) -> list[Entry]:
         entries = []
-        with os.scandir(folder) as there:
-            for each in there:
+        with os.scandir(folder) as found:
+            for entry in found:
                 try:
-                    stat = each.stat()
-                    entries.append(Entry(each.name, each.is_dir(), stat.st_size, stat.st_mtime))
+                    stat = entry.stat()
+                    entries.append(Entry(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime))
                 except FileNotFoundError:
                     pass  # a running query has just removed it
         return entries

@@ -317,17 +317,17 @@ def _status(title: str, current: Callable[[], Running | None], parts: SessionPar
 
 def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:
     """Live.fault of the newest run of a query: its failure, unless the prompt has reported it before."""
-    told: list[QueryFault] = []
+    given: list[QueryFault] = []
 
     def fault() -> QueryFault | None:
         running = current()
         if running is None or not running.over or running.status() != "FAILED":
             return None
-        if not told and isinstance(running.fault, QueryFault):
+        if not given and isinstance(running.fault, QueryFault):
             if running.reported and parts.config.interactive:
                 return None  # above the prompt, before its result was asked for
             running.reported = True
-            told.append(running.fault)
-        return told[0] if told else None
+            given.append(running.fault)
+        return given[0] if given else None
 
     return fault

@@ -163,9 +163,9 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
     running = parts.newest.started(start_query(parts, plan))
     try:
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
-        kept = parts.live[name.casefold()]
-        rows = use(kept)
-        if isinstance(rows, Rows) and (not rows.rows or kept.last_batch < 0):
+        table = parts.live[name.casefold()]
+        rows = use(table)
+        if isinstance(rows, Rows) and (not rows.rows or table.last_batch < 0):
             rows = replace(rows, notes=explanations().empty_select(parts, running))
         return rows
     except QueryFault as error:
