@@ -122,6 +122,15 @@ _AMOUNTS = ("read", "out", "late", "malformed")
 
 
 @dataclass(frozen=True)
+class Failure:
+    """One failure of a query. at: when; batch: its micro-batch then, -1 when that is not known."""
+
+    at: str
+    batch: int
+    message: str
+
+
+@dataclass(frozen=True)
 class QueryFacts:
     """What a query is and does now. status: running, stopping, restarting, finished, stopped, FAILED;
     account: since its checkpoint began; run: since this start; batch: the newest micro-batch, -1 before the

@@ -21,10 +21,10 @@ from streamsql.language.parser import parse, split_script
 from streamsql.output.frames import NEVER_CUT, View, frame, one_line
 from streamsql.query_facts import Account
 from streamsql.results import Done, Live, Why
-from streamsql.runtime.checkpoints.batch_history import Kept
+from streamsql.runtime.checkpoints.batch_history import BatchHistory
 from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.explanations import explanations
-from streamsql.runtime.queries.progress import account_of
+from streamsql.runtime.queries.progress_reports import account_of
 from streamsql.runtime.workspace.folder import Workspace
 
 ROOMS = (
@@ -64,22 +64,22 @@ def test_late_rows_are_exact_unless_spark_has_combined_them_before_it_counted() 
 
 def test_an_account_goes_on_with_its_checkpoint(tmp_path: Path) -> None:
     first = account_of(report(0, 2)).then(account_of(report(1, 3, observedMetrics={"malformed s": {"n": 1}})))
-    kept = Kept(tmp_path / "batches.jsonl")
+    kept = BatchHistory(tmp_path / "batches.jsonl")
     kept.write(kept.add(report(0, 2), account_of(report(0, 2))))
     kept.write(kept.add(report(1, 3), first))
-    known = Kept(tmp_path / "batches.jsonl").account("c1", committed=1)
+    known = BatchHistory(tmp_path / "batches.jsonl").account("c1", committed=1)
     assert known == first and (str(known.read), str(known.malformed)) == ("5", "1")
     assert known.streams == (("FileStreamSource[file:/in]", 5),)
     # A console that was killed before it had saved a report.
-    lost = Kept(tmp_path / "batches.jsonl").account("c1", committed=2)
+    lost = BatchHistory(tmp_path / "batches.jsonl").account("c1", committed=2)
     assert (str(lost.read), str(lost.late), str(lost.malformed)) == ("at least 5", "at least 0", "at least 1")
     # Another checkpoint begins at 0.
-    assert Kept(tmp_path / "batches.jsonl").account("c2", committed=-1) == Account()
+    assert BatchHistory(tmp_path / "batches.jsonl").account("c2", committed=-1) == Account()
 
 
 def test_an_account_of_an_earlier_version_is_a_lower_bound(tmp_path: Path) -> None:
     (tmp_path / "batches.jsonl").write_text('{"version": 1, "id": "c1", "batch": 0, "rows": 7, "ms": 3}\n')
-    assert str(Kept(tmp_path / "batches.jsonl").account("c1", committed=0).read) == "at least 7"
+    assert str(BatchHistory(tmp_path / "batches.jsonl").account("c1", committed=0).read) == "at least 7"
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

@@ -17,7 +17,7 @@ from streamsql.plan.context import Context
 from streamsql.plan.lowering.stateful_calls import ROCKSDB
 from streamsql.query_facts import Account
 from streamsql.results import Rows
-from streamsql.runtime.checkpoints.batch_history import KEPT, Kept
+from streamsql.runtime.checkpoints.batch_history import KEPT, BatchHistory
 from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
@@ -174,7 +174,7 @@ def test_offsets_in_short(before: str | None, after: str | None, kind: str, said
 
 def test_what_is_kept_of_batches_has_a_bound(tmp_path: Path) -> None:
     file = tmp_path / "batches.jsonl"
-    kept = Kept(file)
+    kept = BatchHistory(file)
     for number in range(2 * KEPT + 10):
         report = {"id": "q", "batchId": number, "numInputRows": number, "durationMs": {"triggerExecution": 5}}
         kept.write(kept.add(report, Account()))
@@ -183,7 +183,7 @@ def test_what_is_kept_of_batches_has_a_bound(tmp_path: Path) -> None:
     assert len(file.read_text().splitlines()) == KEPT + 10
     with file.open("a") as out:
         out.write('{"id": "q", "bat')  # the console was killed
-    again = Kept(file)
+    again = BatchHistory(file)
     assert len(again.done) == KEPT
     assert again.done["q", 2 * KEPT] == (0, 7)
     assert ("q", KEPT) not in again.done

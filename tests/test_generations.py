@@ -20,6 +20,7 @@ from streamsql.errors import EngineFault, StreamsqlError
 from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.embedded import durable_files
 from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.generations import Generations, move_over
@@ -211,3 +212,24 @@ def test_a_record_is_replaced_on_any_file_system(spark: Any, tmp_path: Path) -> 
     folder.write("record", "three")
     assert folder.read("record") == "three"
     assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["record"]
+
+
+# ---- the steps of a start
+
+
+def test_a_step_that_fails_undoes_what_was_done_since_the_final_one() -> None:
+    done: list[str] = []
+
+    def fails() -> None:
+        raise OSError("the disk is full")
+
+    def step(name: str, *, final: bool = False) -> Step:
+        return Step(lambda: done.append(name), lambda: done.append(f"not {name}"), final)
+
+    run_steps((step("a"), step("b")))
+    assert done == ["a", "b"]
+    done.clear()
+    failing = Step(fails, lambda: done.append("not d"))
+    with pytest.raises(OSError, match="the disk is full"):
+        run_steps((step("a"), step("b", final=True), step("c"), failing, step("e")))
+    assert done == ["a", "b", "c", "not d", "not c"]

@@ -14,8 +14,8 @@ import pytest
 
 from streamsql.cli.main import main
 from streamsql.runtime.workspace.folder import Held, Workspace, holder
-from streamsql.runtime.workspace.formats import STATUS
 from streamsql.runtime.workspace.marker import HEAD
+from streamsql.runtime.workspace.workspace_files import STATUS
 
 NOTHING = "SHOW STREAMS; SHOW SINKS; SHOW QUERIES; SHOW LIVE TABLES; HELP;"
 

@@ -19,7 +19,7 @@ from streamsql.output.cursor_places import one_by_one
 from streamsql.output.frames import View, frame
 from streamsql.query_facts import Account, Amount, QueryFacts
 from streamsql.results import Live, Snapshot
-from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
 
 ROWS = [(i, f"name {i}", i * 1.5) for i in range(100)]
 

@@ -269,7 +269,7 @@ def test_a_query_that_is_never_idle_has_read_all_input_of_a_moment(
     source = {"latestOffset": latest, "endOffset": '{"t":{"0":7}}'}
     options = (("maxOffsetsPerTrigger", "9"),) if limited else ()
     running = SimpleNamespace(
-        reports=SimpleNamespace(newest=lambda number: [{"batchId": batch, "sources": [source]}]),
+        reports=SimpleNamespace(latest={"batchId": batch, "sources": [source]}),
         plan=SimpleNamespace(reads=SimpleNamespace(streams=[SimpleNamespace(options=options)])),
     )
     assert _has_read_all(running, 4) is read  # type: ignore[arg-type]

@@ -20,8 +20,8 @@ from test_explain import program, run_program
 from streamsql.errors import QueryFault, RuleFault
 from streamsql.runtime.embedded.late_rows_writer import LateRowsWriter
 from streamsql.runtime.engine.events import Events
-from streamsql.runtime.queries.late_writes import LateWrites
-from streamsql.runtime.queries.progress import QueryReported, Reports
+from streamsql.runtime.queries.late_rows_thread import LateWrites
+from streamsql.runtime.queries.progress_reports import QueryReported, Reports
 from streamsql.runtime.session import Session
 
 ROOMS = ("streamsql/runtime/", "streamsql/plan/")

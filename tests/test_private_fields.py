@@ -9,7 +9,7 @@ import pytest
 from conftest import Console
 from test_queries import status
 
-from streamsql.runtime.queries import idle_polling, progress, stop
+from streamsql.runtime.queries import report_listener, stop
 
 
 def renamed(*arguments: Any) -> Any:
@@ -23,10 +23,10 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_reports_come_without_the_queue_of_the_listener_bus(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(progress, "_queue", renamed)
+    monkeypatch.setattr(report_listener, "_queue", renamed)
     monkeypatch.setattr("pyspark.java_gateway.ensure_callback_server_started", lambda gateway: None)
     spark = MagicMock(_streamsql_monitor=None)
-    monitor = progress.Monitor.of(spark)
+    monitor = report_listener.Monitor.of(spark)
     spark._jsparkSession.streams().addListener.assert_called_once()
     assert monitor.catch_up() is False
     assert logged(caplog) == ["[INTERNAL] what informs is omitted: java.lang.NoSuchFieldException: renamed"]
@@ -35,10 +35,10 @@ def test_reports_come_without_the_queue_of_the_listener_bus(
 def test_an_idle_query_asks_as_often_as_before(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(idle_polling, "_set_delay", renamed)
+    monkeypatch.setattr(report_listener, "_set_delay", renamed)
     execution = Mock(pollingDelayMs=lambda: 10)
     streams = Mock(get=lambda query: Mock(streamingQuery=lambda: execution))
-    polling = idle_polling.IdlePolling(streams)
+    polling = report_listener.IdlePolling(streams)
     for query in ("a", "b", "a"):
         polling.idle(Mock(toString=lambda query=query: query))
         polling.has_rows(query)

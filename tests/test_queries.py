@@ -18,8 +18,8 @@ from conftest import Console, notes_of
 from streamsql.errors import Cancelled, QueryFault, StreamsqlError, TimeFault
 from streamsql.results import Done, Rows, Started, Text
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.evidence.waiting import waiting_for
-from streamsql.runtime.queries.progress import Reports
+from streamsql.runtime.queries.facts import waiting_for
+from streamsql.runtime.queries.progress_reports import Reports
 
 ROOMS = ("streamsql/runtime/", "streamsql/output/")
 

@@ -21,9 +21,9 @@ from streamsql.errors import QueryFault, Source, StreamsqlError
 from streamsql.results import Live, Rows, Text
 from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.live.refresher import Refresher
-from streamsql.runtime.live.refreshes import Refreshes
-from streamsql.runtime.queries import start_changes, start_refresh
+from streamsql.runtime.queries import start_refresh
 from streamsql.runtime.queries.start_refresh import computed
 
 ROOMS = ("streamsql/runtime/", "streamsql/plan/")
@@ -446,8 +446,7 @@ def test_a_refresh_goes_on_with_its_snapshot_while_an_input_is_replaced(
                 live["counts"] = rows
 
     console.run(COUNTS + TOP + "CREATE SINK log USING memory; INSERT INTO log SELECT word, c FROM counts;")
-    for module in (start_refresh, start_changes):
-        monkeypatch.setattr(module, "computed", meanwhile)
+    monkeypatch.setattr(start_refresh, "computed", meanwhile)
     console.run("INSERT INTO words VALUES ('cat', 1); AWAIT QUERY ALL IDLE;")
     # While its input is taken away, a query seems to be idle.
     eventually(lambda: console.rows("SELECT * FROM top;") == [("cat", 1)])

@@ -25,7 +25,7 @@ from streamsql.errors import Cancelled, QueryFault, RuleFault, Source, SyntaxFau
 from streamsql.results import Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import recurs
-from streamsql.runtime.queries import restart_policy, run
+from streamsql.runtime.queries import run
 
 ROOMS = ("streamsql/runtime/",)
 
@@ -266,14 +266,13 @@ def test_a_restart_is_not_late_when_summer_time_ends(monkeypatch: pytest.MonkeyP
     """The wait is measured by a clock that nobody sets; the time that is shown is that of the clock then."""
     moment = datetime(2026, 10, 25, 0, 59, 30, tzinfo=UTC).timestamp()  # 02:59:30, a minute later 02:00:30
     clock = Mock(time=lambda: moment, monotonic=lambda: 1000.0)
-    monkeypatch.setattr(restart_policy, "time", clock)
     monkeypatch.setattr(run, "time", clock)
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
         rule = Mock(times=3, every="1 minute")
         failed = Mock(stopped=False, certain=False, tries=0, plan=Mock(query=Mock(restart=rule)))
-        failed.again_at = restart_policy.next_start(failed, worked=True)
+        failed.again_at = run.Running.next_start(failed, worked=True)
         assert failed.again_at == 1060.0
         assert run.Running.when_again(failed) == "it restarts at 02:00:30 (attempt 1 of 3)"
     finally:

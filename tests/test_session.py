@@ -22,7 +22,7 @@ from streamsql.errors import Cancelled, Note, StartFault
 from streamsql.output.printer import Printer
 from streamsql.query_facts import Account
 from streamsql.results import Rows
-from streamsql.runtime.checkpoints.batch_history import FILE, KeptBatches
+from streamsql.runtime.checkpoints.batch_history import FILE, BatchHistories
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import ClusterNews, Events, SparkLost
 from streamsql.runtime.engine.lifecycle import Engine
@@ -195,7 +195,7 @@ def test_events_reach_their_subscribers_only() -> None:
 
 
 def test_reports_are_written_on_another_thread_in_their_order_and_none_is_lost(tmp_path: Path) -> None:
-    kept = KeptBatches(Places(str(tmp_path)), lasting=True)
+    kept = BatchHistories(Places(str(tmp_path)), lasting=True)
     _, add = kept.follow("q")
     file = Path(kept.places.query("q")) / FILE
     os.mkfifo(file)  # a disk on which every write waits

@@ -18,7 +18,7 @@ from streamsql.results import Live
 from streamsql.server.client import RemoteSession
 
 ROOMS = (
-    "streamsql/runtime/handlers/watch.py",
+    "streamsql/runtime/handlers/live_results.py",
     "streamsql/runtime/handlers/staged_select.py",
     "streamsql/plan/lowering/own_relations.py",
     "streamsql/runtime/embedded/pivots.py",

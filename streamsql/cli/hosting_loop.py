@@ -16,7 +16,7 @@ from streamsql.errors import Source, StartFault, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.tokens import quote_name
 from streamsql.output.messages import Messages
-from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import SparkLost
 from streamsql.runtime.queries.run import Running

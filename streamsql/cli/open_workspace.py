@@ -29,8 +29,7 @@ def check_workspace(options: argparse.Namespace) -> bool:
     catalog cannot be read: folders that it does not name would be removed as leftovers.
     """
     from streamsql.runtime.workspace import marker
-    from streamsql.runtime.workspace.catalog_file import read_statements
-    from streamsql.runtime.workspace.formats import CONNECT_RECORD
+    from streamsql.runtime.workspace.workspace_files import CONNECT_RECORD, read_statements
 
     folder = workspace_folder(options)
     there = marker.check(folder, trusted=options.trust_workspace)

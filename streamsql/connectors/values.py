@@ -90,6 +90,7 @@ class Values(Connector):
 
 
 def moment_text(text: str) -> str:
+    """A moment, as shown, as SQL."""
     return f"TIMESTAMP {quote(text)}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from streamsql.runtime.engine.events import ClusterNews, SparkLost
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.restart_supervisor import QueryRestarting
 from streamsql.runtime.queries.run import Running
 

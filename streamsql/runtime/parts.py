@@ -13,7 +13,8 @@ from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
 from streamsql.plan.context import Server
-from streamsql.runtime.checkpoints.batch_history import KeptBatches
+from streamsql.query_facts import QueryFacts
+from streamsql.runtime.checkpoints.batch_history import BatchHistories
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
 from streamsql.runtime.engine.kept_tables import create_again, is_table
@@ -31,9 +32,10 @@ from streamsql.runtime.live.recorded_progress import (
     of_checkpoint,
     of_late_rows,
 )
-from streamsql.runtime.live.refreshes import Refreshes
+from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.function_kinds import Modules
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.facts import facts_of, shown_watermark
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.read_only import SharedTables
@@ -57,6 +59,19 @@ class SessionParts(QueryParts):
     temporary: TemporaryViews
     workspace: SessionWorkspace
     hosting: Hosting = field(default_factory=Hosting, kw_only=True)
+
+    def facts(self, query: str, zone: str = "") -> QueryFacts:
+        """The facts of a query: of its newest run here, or as they were when it ran last. zone: the session
+        time zone, for the watermark.
+        """
+        running = self.queries.all.get(query.casefold())
+        if running is not None:
+            return facts_of(running, zone)
+        past, account = self.workspace.past(query), self.histories.of(query).account()
+        watermark = shown_watermark(account, zone)
+        return QueryFacts(
+            query, past.status, account, batch=past.batch, watermark=watermark, error=past.error
+        )
 
 
 def _places(config: Config) -> Places:
@@ -147,7 +162,7 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
         packages=backend.packages(config, engine),
         modules=Modules(),
         live=live,
-        kept=KeptBatches(places, lasting=config.store is not None),
+        histories=BatchHistories(places, lasting=config.store is not None),
         queries=queries,
         show_batch=config.show_batch,
         stages=lambda: config.preferences["stages"] == "on",

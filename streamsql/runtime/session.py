@@ -26,7 +26,7 @@ from streamsql.plan.sink_relations import read_of_sink
 from streamsql.results import Leave, Result, Started, Text
 from streamsql.runtime import script_queries, session_summary
 from streamsql.runtime.background_news import BackgroundNews
-from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
 from streamsql.runtime.console_session import Activity, JobProgress, Summary
 from streamsql.runtime.engine.cancel import CancelToken
@@ -36,20 +36,20 @@ from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, trans
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
-    definitions,
+    create_drop,
     flush,
     help,
     programs,
-    queries,
-    server,
-    settings,
+    server_statements,
+    set_reset,
     show,
     show_live_tables,
     show_queries,
+    start_stop,
 )
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.parts import SessionParts, StatementBegins, session_parts
-from streamsql.runtime.queries.parts import FunctionChanged
+from streamsql.runtime.queries.program_parts import FunctionChanged
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.queries.restart_supervisor import RestartSupervisor
 from streamsql.runtime.queries.stop import PATIENCE
@@ -59,16 +59,16 @@ from streamsql.runtime.workspace.reopen import reopen
 from streamsql.runtime.workspace.store import LEFT
 
 PLANS: Answers = {
-    **definitions.PLANS,
+    **create_drop.PLANS,
     **programs.PLANS,
-    **queries.PLANS,
+    **start_stop.PLANS,
     **flush.PLANS,
 }
 DIRECT: Answers = {
-    **definitions.DIRECT,
-    **queries.DIRECT,
-    **server.DIRECT,
-    **settings.DIRECT,
+    **create_drop.DIRECT,
+    **start_stop.DIRECT,
+    **server_statements.DIRECT,
+    **set_reset.DIRECT,
     **show.DIRECT,
     **show_live_tables.DIRECT,
     **show_queries.DIRECT,
@@ -294,7 +294,7 @@ class Session(StatementSession):
             for running in parts.queries.all.values():
                 running.catch_up()
         parts.queries.close()
-        parts.kept.close()
+        parts.histories.close()
         parts.engine.close()
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from streamsql.query_facts import NONE, Amount
+from streamsql.query_facts import NONE
 from streamsql.runtime.console_session import Summary
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.run import Running
 
 SILENT = 60.0
 """Seconds after which a query that has read rows and given none is named in the toolbar."""
@@ -16,19 +17,25 @@ BEHIND = 10.0
 
 def summary(parts: SessionParts) -> Summary:
     """The toolbar's facts."""
-    running, failed, rate = toolbar_numbers(parts)
-    late, malformed = lost_rows(parts)
+    runs = _runs(parts)
+    listed = [run for run in runs if not run.plan.query.owner]
+    going_on = [run for run in listed if not run.over]
+    accounts = [run.reports.account for run in runs]
     return Summary(
-        spark_state(parts), running, failed, rate, silent_query(parts), stale_table(parts),
-        late=late, malformed=malformed,
-    )  # fmt: skip
+        spark_state(parts),
+        len(going_on),
+        sum(run.fault is not None and run.again_at is None for run in listed),
+        sum(run.reports.rate() for run in going_on),
+        silent_query(parts),
+        stale_table(parts),
+        late=sum((account.late for account in accounts), NONE),
+        malformed=sum((account.malformed for account in accounts), NONE),
+    )
 
 
-def lost_rows(parts: SessionParts) -> tuple[Amount, Amount]:
-    """The rows that the queries started here have dropped as late, and as malformed."""
-    known = (parts.queries.all.get(key) for key in parts.catalog.queries)
-    accounts = [query.reports.account for query in known if query is not None]
-    return sum((a.late for a in accounts), NONE), sum((a.malformed for a in accounts), NONE)
+def _runs(parts: SessionParts) -> list[Running]:
+    """The newest runs of the queries of the catalog, as far as they were started here."""
+    return [run for key in parts.catalog.queries if (run := parts.queries.all.get(key)) is not None]
 
 
 def spark_state(parts: SessionParts) -> str:
@@ -47,8 +54,7 @@ def silent_query(parts: SessionParts) -> tuple[str, float] | None:
     """The running query that has had input and no output for the longest time, at least a minute: its name,
     and for how many seconds.
     """
-    known = [parts.queries.all.get(key) for key in parts.catalog.queries]
-    waiting = [(q.reports.waiting or 0.0, q.name) for q in known if q is not None and not q.over]
+    waiting = [(run.reports.waiting or 0.0, run.name) for run in _runs(parts) if not run.over]
     seconds, name = max(waiting, default=(0.0, ""))
     return (name, seconds) if seconds >= SILENT else None
 
@@ -57,20 +63,9 @@ def stale_table(parts: SessionParts) -> tuple[str, float] | None:
     """The live table over live tables that is behind its inputs for the longest time: its name, and for how
     many seconds. None if that is no time to speak of.
     """
-    running = [parts.queries.all.get(key) for key in parts.catalog.queries]
-    refreshed = [q for q in running if q is not None and q.is_refresh and not q.over]
-    stale, name = max(((q.handle.stale, q.name) for q in refreshed), default=(0.0, ""))
+    refreshed = [run for run in _runs(parts) if run.is_refresh and not run.over]
+    stale, name = max(((run.handle.stale, run.name) for run in refreshed), default=(0.0, ""))
     return (name, stale) if stale >= BEHIND else None
-
-
-def toolbar_numbers(parts: SessionParts) -> tuple[int, int, float]:
-    """(running queries, failed queries, rows per second read by all)."""
-    known = [
-        parts.queries.all.get(key) for key in map(str.casefold, (q.name for q in parts.catalog.named(None)))
-    ]
-    running = [q for q in known if q is not None and not q.over]
-    failed = sum(q is not None and q.fault is not None and q.again_at is None for q in known)
-    return len(running), failed, sum(q.reports.rate() for q in running)
 
 
 def columns_of(parts: SessionParts, name: str) -> list[tuple[str, str]]:

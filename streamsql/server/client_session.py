@@ -21,7 +21,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.settings import Settings, rules_setting
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.parts import Newest
+from streamsql.runtime.queries.program_parts import Newest
 from streamsql.runtime.session import Session, StatementSession
 
 _DEFINING = threading.Lock()

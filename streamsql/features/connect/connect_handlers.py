@@ -33,7 +33,7 @@ from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import parse_fault, translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table, without_secrets
-from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
+from streamsql.runtime.handlers.live_results import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.program_source import program_text
@@ -63,7 +63,7 @@ class ConnectHandlers:
         self.direct[ShowLiveTables] = self._show_live_tables
         self.direct[DescribeLiveTable] = self._describe_live_table
         self.direct[ShowQueries] = self._show_queries(direct[ShowQueries])
-        self.direct[AwaitQuery] = self._await(direct[AwaitQuery])
+        self.direct[AwaitQuery] = self._await
 
     def _synced(self, answer: Callable[..., Result]) -> Callable[..., Result]:
         """An answer of the console after a look at the server, where it is about queries."""
@@ -138,8 +138,8 @@ class ConnectHandlers:
 
     def _inferred(self, parts: SessionParts, plan: plans.DefineStream) -> tuple[Column, ...]:
         assert plan.infer is not None
-        mark = plan.stream.watermark
-        frame = plan.infer_times if mark is not None and plan.infer_times is not None else plan.infer
+        event_time = plan.stream.watermark
+        frame = plan.infer_times if event_time is not None and plan.infer_times is not None else plan.infer
         fields = evaluate(frame, parts.env(())).schema.fields
         if not fields:
             raise InputFault(
@@ -296,23 +296,19 @@ class ConnectHandlers:
 
         return shown
 
-    def _await(self, answer: Callable[..., Result]) -> Callable[..., Result]:
+    def _await(self, parts: SessionParts, statement: AwaitQuery) -> Result:
         """AWAIT QUERY of queries that run; the others have ended."""
-
-        def awaited(parts: SessionParts, statement: AwaitQuery) -> Result:
-            self.server.sync(parts)
-            names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
-            names = [n for n in names if n in parts.queries.all]
-            parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
-            return Done(message="idle" if statement.idle else "ended")
-
-        return awaited
+        self.server.sync(parts)
+        names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
+        names = [n for n in names if n in parts.queries.all]
+        parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
+        return Done(message="idle" if statement.idle else "ended")
 
 
 def _counted(parts: SessionParts, name: str) -> int | None:
     """The rows of a live table; None when it has no query yet in this session of the server."""
-    there = parts.spark.catalog.tableExists(name)
-    return int(parts.spark.table(quote_name(name)).count()) if there else None
+    exists = parts.spark.catalog.tableExists(name)
+    return int(parts.spark.table(quote_name(name)).count()) if exists else None
 
 
 def _status(parts: SessionParts, name: str) -> str:
@@ -354,7 +350,7 @@ def _aborted(running: Running) -> Note:
 def _row_of(other: Other, columns: tuple[str, ...]) -> tuple[Any, ...]:
     """The row of a query of which the console knows no more than the server tells."""
     last = other.handle.lastProgress
-    told = {
+    values = {
         "name": other.name,
         "status": "running",
         "batch": last.batchId if last else None,
@@ -362,4 +358,4 @@ def _row_of(other: Other, columns: tuple[str, ...]) -> tuple[Any, ...]:
         "sink": last.sink.description if last else "",
         "trigger": "of another program",
     }
-    return tuple(told.get(column) for column in columns)
+    return tuple(values.get(column) for column in columns)

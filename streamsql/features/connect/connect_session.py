@@ -115,11 +115,11 @@ class ConnectSession(Session):
 
     def _end_of_session(self, result: Result) -> tuple[Note, ...]:
         """A note where the first query starts that is to go on without the console: when it is ended."""
-        kept = self.connection.kept_for
-        if not isinstance(result, Started) or not self.keeps or not kept or self._told_end:
+        lifetime = self.connection.kept_for
+        if not isinstance(result, Started) or not self.keeps or not lifetime or self._told_end:
             return ()
         self._told_end = True
-        words = f"without a console, the server ends the session and its queries after {kept}"
+        words = f"without a console, the server ends the session and its queries after {lifetime}"
         return (Note("SESSION_TIMEOUT", f"{words}, unless it was started with --conf {SESSION_TIMEOUT}=-1"),)
 
     def summary(self) -> Summary:
@@ -145,10 +145,10 @@ class ConnectSession(Session):
             return ""
         many = "query goes" if len(names) == 1 else "queries go"
         line = f"{len(names)} {many} on at {self.address.shown}: {', '.join(sorted(names))}"
-        kept = self.connection.kept_for
-        if not kept:
+        lifetime = self.connection.kept_for
+        if not lifetime:
             return line
-        end = f"the server ends them {kept} after the last console has left, unless it was started with"
+        end = f"the server ends them {lifetime} after the last console has left, unless it was started with"
         return f"{line}; {end} --conf {SESSION_TIMEOUT}=-1"
 
     def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
@@ -162,5 +162,5 @@ class ConnectSession(Session):
                     self.on_server.stop(running, cancel or CancelToken(), limit)
         parts.workspace.save()
         parts.queries.close()
-        parts.kept.close()
+        parts.histories.close()
         parts.engine.close()

@@ -15,7 +15,7 @@ from streamsql.calls import run
 from streamsql.definitions import Query
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.connect.connect_engine import ConnectEngine, connection_lost
-from streamsql.features.connect.session_record import KnownQuery
+from streamsql.features.connect.session_record import RecordedRun
 from streamsql.plan import planner
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.rules import Choice
@@ -23,7 +23,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.output_mode import placed
-from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, Running
 
 POLL = 1.0
@@ -89,10 +89,10 @@ class ServerQueries:
         raise refusals[0]
 
     def _note(self, running: Running) -> None:
-        known = KnownQuery(
+        recorded = RecordedRun(
             str(running.handle.id), str(running.handle.runId), running.mode, running.started.isoformat()
         )
-        self._engine.record.queries[running.name.casefold()] = known
+        self._engine.record.queries[running.name.casefold()] = recorded
         with suppress(OSError):
             self._engine.record.save()
 
@@ -122,9 +122,9 @@ class ServerQueries:
         mine = parts.queries.all.get(key)
         if mine is not None and (handle is None or str(mine.handle.runId) == str(handle.runId)):
             return
-        known = self._engine.record.queries.get(key)
+        recorded = self._engine.record.queries.get(key)
         if handle is None:
-            handle = _ended(spark, known, query.name)
+            handle = _ended(spark, recorded, query.name)
             if handle is None:
                 self._engine.record.queries.pop(key, None)
                 return
@@ -132,9 +132,9 @@ class ServerQueries:
             plan = planner.start_plan(query, parts.context())
         except StreamsqlError:
             return  # it is listed among the others
-        began = known.started if known and known.run == str(handle.runId) else ""
+        began = recorded.started if recorded and recorded.run == str(handle.runId) else ""
         started = datetime.fromisoformat(began) if began else datetime.now()
-        mode = known.mode if known else plan.choices[0].mode
+        mode = recorded.mode if recorded else plan.choices[0].mode
         running = _running(parts, plan, Choice(mode, ""), handle, started)
         running.reported = not handle.isActive
         parts.queries.take_up(running)
@@ -209,21 +209,21 @@ def _reports(handle: Any) -> list[dict[str, Any]]:
     return [_report(json.loads(text)) for text in answer.recent_progress.recent_progress_json]
 
 
-def _report(told: dict[str, Any]) -> dict[str, Any]:
-    for source in told.get("sources", []):
+def _report(report: dict[str, Any]) -> dict[str, Any]:
+    for source in report.get("sources", []):
         for key in ("startOffset", "endOffset", "latestOffset"):
             with suppress(TypeError, ValueError):
                 source[key] = json.loads(source[key])
-    sources = told.get("sources", [])
+    sources = report.get("sources", [])
     sums = {
         key: sum(source.get(key, 0) for source in sources)
         for key in ("numInputRows", "inputRowsPerSecond", "processedRowsPerSecond")
     }
     metrics = {
         name: dict(zip((f["name"] for f in row["schema"]["fields"]), row["values"], strict=True))
-        for name, row in told.get("observedMetrics", {}).items()
+        for name, row in report.get("observedMetrics", {}).items()
     }
-    return told | sums | {"observedMetrics": metrics}
+    return report | sums | {"observedMetrics": metrics}
 
 
 def _running(parts: SessionParts, plan: Run, choice: Choice, handle: Any, started: datetime) -> Running:
@@ -235,10 +235,10 @@ def _running(parts: SessionParts, plan: Run, choice: Choice, handle: Any, starte
     def catch_up() -> bool:
         with lock:
             ended = not handle.isActive
-            known = {(r.get("batchId"), r.get("timestamp")) for r in running.reports.last}
-            for told in _reports(handle):
-                if (told.get("batchId"), told.get("timestamp")) not in known:
-                    running.reports.add(told)
+            received = {(r.get("batchId"), r.get("timestamp")) for r in running.reports.last}
+            for report in _reports(handle):
+                if (report.get("batchId"), report.get("timestamp")) not in received:
+                    running.reports.add(report)
             running.reports.ended = ended
         return True
 
@@ -246,13 +246,13 @@ def _running(parts: SessionParts, plan: Run, choice: Choice, handle: Any, starte
     return running
 
 
-def _ended(spark: Any, known: KnownQuery | None, name: str) -> Any:
+def _ended(spark: Any, recorded: RecordedRun | None, name: str) -> Any:
     """The handle of a query that has ended; None if the server does not know it any more."""
-    if known is None:
+    if recorded is None:
         return None
     from pyspark.sql.connect.streaming.query import StreamingQuery
 
-    handle = StreamingQuery(spark, known.id, known.run, name)
+    handle = StreamingQuery(spark, recorded.id, recorded.run, name)
     try:
         handle.isActive  # noqa: B018  a request
     except Exception as error:

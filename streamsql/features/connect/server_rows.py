@@ -62,8 +62,7 @@ class ServerRows:
 
     def fetch(self, running: Running) -> None:
         """Fetch what has come, once the query has reported another micro-batch. Raises errors of Spark."""
-        newest = running.reports.newest(1)
-        batch = newest[-1].get("batchId", -1) if newest else -1
+        batch = running.reports.latest.get("batchId", -1)
         seen = (running, running.reports.run.read, batch)
         if seen == self._seen:
             return

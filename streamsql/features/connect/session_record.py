@@ -10,13 +10,13 @@ from typing import Any
 
 from streamsql.errors import UsageFault
 from streamsql.runtime.embedded.durable_files import write_file
-from streamsql.runtime.workspace.formats import CONNECT_RECORD
+from streamsql.runtime.workspace.workspace_files import CONNECT_RECORD
 
 _VERSION = 1
 
 
 @dataclass(frozen=True)
-class KnownQuery:
+class RecordedRun:
     """What identifies a run on the server. started: in ISO form; mode: its output mode."""
 
     id: str
@@ -35,22 +35,22 @@ class SessionRecord:
     folder: Path | None = None
     session: str = field(default_factory=lambda: str(uuid.uuid4()))
     instance: str = ""
-    queries: dict[str, KnownQuery] = field(default_factory=dict)
+    queries: dict[str, RecordedRun] = field(default_factory=dict)
 
     @classmethod
     def read(cls, server: str, folder: Path | None) -> SessionRecord:
         """The record of a workspace, or a new one. Raises UsageFault for that of another server."""
-        known = _read(folder) if folder else None
-        if not known:
+        saved = _read(folder) if folder else None
+        if not saved:
             return cls(server, folder)
         assert folder is not None
         check_record(folder, server)
-        names = {f.name for f in fields(KnownQuery)}
+        names = {f.name for f in fields(RecordedRun)}
         queries = {
-            name: KnownQuery(**{key: str(query[key]) for key in names})
-            for name, query in known["queries"].items()
+            name: RecordedRun(**{key: str(query[key]) for key in names})
+            for name, query in saved["queries"].items()
         }
-        return cls(server, folder, known["session"], known["instance"], queries)
+        return cls(server, folder, saved["session"], saved["instance"], queries)
 
     def renew(self) -> None:
         """Choose another session: the server has closed this one."""
@@ -62,21 +62,21 @@ class SessionRecord:
         """Write the record. Raises OSError."""
         if self.folder is None:
             return
-        known = {
+        record = {
             "version": _VERSION,
             "server": self.server,
             "session": self.session,
             "instance": self.instance,
             "queries": {name: asdict(query) for name, query in self.queries.items()},
         }
-        text = json.dumps(known, indent=1) + "\n"
+        text = json.dumps(record, indent=1) + "\n"
         write_file(self.folder / CONNECT_RECORD, lambda out: out.write(text.encode()))
 
 
 def check_record(folder: Path, server: str) -> None:
     """Raise UsageFault when the queries of a workspace run on another server. server: "" for none."""
-    known = _read(folder)
-    of = str(known["server"]) if known else server
+    saved = _read(folder)
+    of = str(saved["server"]) if saved else server
     if of != server:
         raise UsageFault(
             f"the queries of the workspace {folder} run on {of}",
@@ -87,7 +87,7 @@ def check_record(folder: Path, server: str) -> None:
 
 def _read(folder: Path) -> dict[str, Any] | None:
     try:
-        known = json.loads((folder / CONNECT_RECORD).read_text("utf-8"))
-        return known if known["version"] == _VERSION and known["queries"] is not None else None
+        saved = json.loads((folder / CONNECT_RECORD).read_text("utf-8"))
+        return saved if saved["version"] == _VERSION and saved["queries"] is not None else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

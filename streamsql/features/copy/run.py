@@ -23,7 +23,7 @@ from streamsql.runtime.engine.row_fetch import fetch
 from streamsql.runtime.engine.row_values import collect, is_numeric
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.queries import rows_of_stream
+from streamsql.runtime.handlers.start_stop import rows_of_stream
 from streamsql.runtime.parts import SessionParts
 from streamsql.text_files import open_text
 

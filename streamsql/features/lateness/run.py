@@ -17,7 +17,7 @@ from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
 from streamsql.results import Result, Rows
 from streamsql.results import counted as count
-from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.engine.moments import interval, length, shown
 from streamsql.runtime.evidence.event_times import EventTimes, measured_of
 from streamsql.runtime.evidence.lateness import BUCKETS, SHARES, Measured, keeping, measure

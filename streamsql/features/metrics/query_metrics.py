@@ -54,7 +54,7 @@ class QueryMetrics:
             running = self.parts.queries.all.get(query.name.casefold())
             for name, value in self._values(running).items():
                 gauges[name].add_metric([query.name], value)
-            for name, total in self._totals(query.name, running).items():
+            for name, total in self._totals(query.name).items():
                 counters[name].add_metric([query.name], total)
             for number, source in enumerate(_report(running).get("sources", [])):
                 for unit, amount in behind(source).items():
@@ -96,12 +96,11 @@ class QueryMetrics:
             values["state_bytes"] = float(sum(s.get("memoryUsedBytes", 0) for s in states))
         return values
 
-    def _totals(self, name: str, running: Running | None) -> dict[str, int]:
+    def _totals(self, name: str) -> dict[str, int]:
         """The counters of a query: those of rows since its checkpoint began, which may be too small where the
         account says at least.
         """
-        key = name.casefold()
-        account = running.reports.account if running else self.parts.kept.of(name).account()
+        key, account = name.casefold(), self.parts.facts(name).account
         return {
             "rows": account.read.number,
             "late_rows": account.late.number,
@@ -113,8 +112,7 @@ class QueryMetrics:
 
 def _report(running: Running | None) -> dict[str, Any]:
     """The newest report of a query."""
-    newest = running.reports.newest(1) if running else []
-    return newest[-1] if newest else {}
+    return running.reports.latest if running else {}
 
 
 def watermark_lag(watermark: str) -> float | None:

@@ -21,7 +21,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.queries.run import BUSY
-from streamsql.runtime.queries.start import check_drivers
+from streamsql.runtime.queries.start_checks import check_drivers
 
 SHOWN = 5
 """How many of the rows that are missing, or too many, an error lists."""
@@ -283,8 +283,8 @@ def _unexplained(parts: SessionParts, plan: Verification, late: int) -> list[str
     running = parts.queries.all.get(plan.query.name.casefold())
     if late:
         because.append(f"{count(late, 'row')} came late: SELECT * FROM LATE ROWS OF QUERY {plan.query.name};")
-    reports = running.reports.newest(1) if running else []
-    held = sum(op.get("numRowsTotal", 0) for op in reports[-1].get("stateOperators", [])) if reports else 0
+    state = running.reports.latest.get("stateOperators", []) if running else []
+    held = sum(op.get("numRowsTotal", 0) for op in state)
     if held and running and running.mode == "append":
         because.append(f"{count(held, 'row')} wait in state: FLUSH QUERY {plan.query.name}; emits them")
     return because

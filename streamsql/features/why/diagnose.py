@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streamsql.definitions import Stream
-from streamsql.features.why.filter_situation import filtered_out
-from streamsql.features.why.join_situation import no_partner
-from streamsql.features.why.lost_rows import some_late, some_malformed, some_without_time, still_open
+from streamsql.features.why.condition_situations import filtered_out, no_partner
 from streamsql.features.why.outcome_situations import (
     grows,
     not_running,
@@ -18,7 +16,13 @@ from streamsql.features.why.outcome_situations import (
     waits_in_state,
     written_elsewhere,
 )
-from streamsql.features.why.row_situations import unreadable
+from streamsql.features.why.row_situations import (
+    some_late,
+    some_malformed,
+    some_without_time,
+    still_open,
+    unreadable,
+)
 from streamsql.features.why.source_situations import all_read_before, no_data, not_read_yet, older_checkpoint
 from streamsql.features.why.time_situations import held_before, rows_late, watermark_stands, window_not_closed
 from streamsql.features.why.unread_files import changed_files, hidden_by_log, too_old

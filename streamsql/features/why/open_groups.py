@@ -7,7 +7,7 @@ from typing import Any
 
 from streamsql.runtime.embedded.state_reader import read_state
 from streamsql.runtime.evidence.evidence import Evidence
-from streamsql.runtime.evidence.waiting import GROUPS
+from streamsql.runtime.queries.facts import GROUPS
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from streamsql.language.tokens import quote_name
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
-from streamsql.runtime.evidence.query_parts import changed
+from streamsql.runtime.evidence.selects import changed
 from streamsql.runtime.evidence.source_files import listing
-from streamsql.runtime.evidence.waiting import OUTER
 from streamsql.runtime.handlers.refresh_remarks import ANSI_MODE, VALUE_ERRORS
+from streamsql.runtime.queries.facts import OUTER
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 _JOIN = "symmetricHashJoin"
@@ -209,10 +209,10 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
     outer = any(op.kind == "join" and op.how in OUTER for op in evidence.plan.shape.ops)
     if not evidence.silent or not joins or not outer or not joins[0].get("numRowsTotal"):
         return None
-    kept = joins[0]["numRowsTotal"]
+    waiting = joins[0]["numRowsTotal"]
     return Verdict(
         situation="STATE_WAITS",
-        sentence=f"{count(kept, 'row')} of the join {'waits' if kept == 1 else 'wait'} in state: a row "
+        sentence=f"{count(waiting, 'row')} of the join {'waits' if waiting == 1 else 'wait'} in state: a row "
         "without partner is emitted once the watermark has passed its time range",
         facts=clock(evidence),
         proposal=moving_on(evidence) or proposals.state_shown(evidence),
@@ -231,10 +231,10 @@ def grows(evidence: Evidence) -> Verdict | None:
     if removed:
         return None
     memory = sum(o.get("memoryUsedBytes", 0) for o in evidence.state)
-    each = (sizes[-1] - sizes[0]) / (len(sizes) - 1)
+    growth = (sizes[-1] - sizes[0]) / (len(sizes) - 1)
     return Verdict(
         situation="STATE_GROWS",
-        sentence=f"the state grows without bound: {count(sizes[-1], 'row')}, {each:,.0f} more in each "
+        sentence=f"the state grows without bound: {count(sizes[-1], 'row')}, {growth:,.0f} more in each "
         "micro-batch, and no watermark ever removes one",
         facts=(("state memory", f"{memory:,} bytes"),),
         proposal=_bounding(evidence) or proposals.state_shown(evidence),

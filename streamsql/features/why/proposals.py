@@ -219,8 +219,3 @@ def _beside(sink: Sink, evidence: Evidence) -> Sink:
     path = sink.option("path").rstrip("/")
     options = tuple((k, f"{path}_{number}" if k.casefold() == "path" else v) for k, v in sink.options)
     return replace(sink, name=f"{sink.name}_{number}", options=options)
-
-
-def timestamp(text: str) -> str:
-    """A moment, as shown, as SQL."""
-    return f"TIMESTAMP {quote(text)}"

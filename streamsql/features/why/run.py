@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
-from streamsql.definitions import Query, Stream
+from streamsql.definitions import Query, Sink, Stream
 from streamsql.errors import NameFault, StreamsqlError
-from streamsql.features.why.diagnose import diagnose, diagnose_stream
-from streamsql.features.why.hidden_rows import hidden_rows
-from streamsql.features.why.refresh_verdict import refresh_verdict
+from streamsql.features.why import proposals
+from streamsql.features.why.diagnose import diagnose, diagnose_stream, losses
+from streamsql.features.why.outcome_situations import not_running
 from streamsql.features.why.statement import Why as WhyStatement
-from streamsql.features.why.verdict import Verdict
+from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.language.conditions import comparisons_of
+from streamsql.language.expression import Expression
 from streamsql.language.statements.base import Name
-from streamsql.language.tokens import quote_name
+from streamsql.language.tokens import quote, quote_name
+from streamsql.plan.changes import Changes
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Refresh, Run
 from streamsql.plan.statements.queries import as_they_come
 from streamsql.query_facts import Amount
 from streamsql.results import Why
 from streamsql.results import counted as count
+from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence, StreamEvidence
+from streamsql.runtime.evidence.probes import Probes
+from streamsql.runtime.evidence.selects import Part, changed, parts_of
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of
+from streamsql.runtime.handlers.refresh_remarks import Remark, remarks_on
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.session_summary import silent_query
@@ -118,9 +126,9 @@ def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
     """The verdict on a live table that takes the late rows of a query."""
     running = parts.queries.all.get(query.name.casefold())
     rows = parts.live.get(table.casefold())
-    kept = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
+    number = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
     late = running is not None and running.reports.account.late
-    well = "" if kept or late else "nothing is wrong: "
+    well = "" if number or late else "nothing is wrong: "
     facts = (
         [("rows in", running.reports.account.read), ("late rows", running.reports.account.late)]
         if running
@@ -129,7 +137,7 @@ def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
     return Verdict(
         situation="NOTHING_WRONG" if well else "ROWS_LATE",
         sentence=f"{well}{table} takes the rows of {query.name} that come late, and "
-        + (f"has {count(kept, 'row')}" if kept else "none has come late so far"),
+        + (f"has {count(number, 'row')}" if number else "none has come late so far"),
         facts=tuple(facts),
         proposal=f"WHY QUERY {quote_name(query.name)};",
         healthy=True,
@@ -159,3 +167,145 @@ def result(verdict: Verdict) -> Why:
 
 
 DIRECT: Answers = {WhyStatement: _why}
+
+
+def refresh_verdict(parts: SessionParts, plan: Refresh, running: Running | None) -> Verdict:
+    """The verdict where none of the live tables that it reads is empty. Raises Cancelled."""
+    name, remarks = plan.query.name, remarks_on(plan.query.name, parts)
+    stopped = not_running(Evidence(parts, plan, running))
+    if stopped is not None or running is None:
+        return stopped or Verdict(situation="NOT_RUNNING", sentence=f"{name} does not run")
+    facts = _facts(parts, plan, running)
+    if remarks:
+        return _behind(name, remarks, facts)
+    rows = running.handle.rows.table
+    if rows is None or not rows.num_rows:
+        return hidden_rows(parts, plan.query.text) or Verdict(
+            situation="NOT_EXPLAINED",
+            sentence=f"the SELECT of {name} gives no row of those that it reads",
+            facts=facts,
+        )
+    for feeding in (parts.queries.all.get(key) for key in parts.queries.refreshes.feeding(name)):
+        lost = losses(Evidence(parts, feeding.plan, feeding)) if feeding and not feeding.is_refresh else []
+        if feeding and lost:
+            sentence = f"{feeding.name}, from which {name} is computed: {lost[0].sentence}"
+            return replace(lost[0], sentence=sentence, facts=(*facts, *lost[0].facts))
+    what = f"its sink has {count(rows.num_rows, 'row')}" if isinstance(plan, Changes) else (
+        f"{name} has {count(rows.num_rows, 'row')}"
+    )  # fmt: skip
+    return Verdict(
+        situation="NOTHING_WRONG",
+        sentence=f"nothing is wrong: {what}, computed {_ago(running)} ago",
+        facts=facts,
+        healthy=True,
+    )
+
+
+def _facts(parts: SessionParts, plan: Refresh, running: Running) -> tuple[Fact, ...]:
+    facts: list[Fact] = []
+    for table in plan.reads.live:
+        rows = parts.live.get(table.name.casefold())
+        if rows is not None:
+            facts.append((f"rows of {table.name}", rows.now().count))
+    refresher = running.handle
+    facts += [("micro-batches behind", refresher.behind), ("refresh ms", refresher.milliseconds)]
+    return tuple(facts)
+
+
+def _behind(name: str, remarks: list[Remark], facts: tuple[Fact, ...]) -> Verdict:
+    """It is not as its inputs are, or they stand still."""
+    first, others = remarks[0], [("also", str(remark)) for remark in remarks[1:]]
+    typed = first.statement if first.statement.endswith(";") and "…" not in first.statement else ""
+    more = [("to resolve it", f"{first.statement} {first.effect}")] if first.statement and not typed else []
+    return Verdict(
+        situation="BEHIND",
+        sentence=f"{name}: {first.fact}",
+        facts=(*more, *facts, *others),
+        proposal=typed,
+    )
+
+
+def _ago(running: Running) -> str:
+    """How long ago the result was computed."""
+    stamp = running.reports.latest.get("timestamp", "")
+    then = datetime.fromisoformat(stamp) if stamp else datetime.now(UTC)
+    return brief((datetime.now(UTC) - then).total_seconds())
+
+
+ZONE = "spark.sql.session.timeZone"
+
+
+def hidden_rows(parts: SessionParts, text: str, table: Sink | None = None) -> Verdict | None:
+    """Why a SELECT over live tables gave no rows, though they have some. text: the SELECT; table: the one
+    that it must read, None for any. Raises Cancelled.
+    """
+    blocks = parts_of(text, parts.catalog)
+    if not blocks or (table and not _reads(blocks[-1], table)):
+        return None
+    part, probes = blocks[-1], Probes(parts)
+    if not part.conditions or not part.source:
+        return None
+    row = probes.row(part.select(part.counts))
+    if row is None or not row["n"]:
+        return None
+    kept_by = part.kept_by(row)
+    facts: list[Fact] = [("rows there", row["n"])]
+    facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in kept_by]
+    zone = str(parts.spark.conf.get(ZONE))
+    shifted = _in_utc(part, probes, zone)
+    if shifted:
+        return _shifted(text, zone, shifted, facts)
+    return Verdict(
+        situation="ROWS_HIDDEN",
+        sentence=f"{count(row['n'], 'row')} {'is' if row['n'] == 1 else 'are'} there, and the WHERE of the "
+        "SELECT keeps none",
+        facts=tuple(facts),
+        proposal=_without(part, [c for c, rows in kept_by if not rows]),
+    )
+
+
+def _reads(part: Part, table: Sink) -> bool:
+    names = [j.relation.name for j in part.block.joins]
+    names += [part.block.relation.name] if part.block.relation else []
+    return table.name.casefold() in [n.casefold() for n in names]
+
+
+def _shifted(text: str, zone: str, rows: int, facts: list[Fact]) -> Verdict:
+    facts += [("session time zone", zone), ("rows that match in UTC", rows)]
+    return Verdict(
+        situation="TIME_ZONE",
+        sentence=f"the SELECT finds no row for times in the session time zone {zone}; for times in UTC it "
+        f"finds {count(rows, 'row')}",
+        facts=tuple(facts),
+        proposal=proposals.join(f"SET {ZONE} = 'UTC'", text),
+    )
+
+
+def _in_utc(part: Part, probes: Probes, zone: str) -> int:
+    """How many rows the SELECT would find if its times were those of UTC."""
+    edits = []
+    for condition in part.conditions:
+        for pair in comparisons_of(condition):
+            for column, other in ((pair.small, pair.big), (pair.big, pair.small)):
+                if column.bare_column() and not other.column_names() and _is_time(other):
+                    shifted = f"to_utc_timestamp({column.text}, {quote(zone)})"
+                    edits.append((column.span, shifted))
+    if not edits or part.block.where is None or zone == "UTC":
+        return 0
+    start = part.block.where.expression.span.start
+    where = changed(part.block.where.expression.text, [(span.shift(-start), w) for span, w in edits])
+    row = probes.row(part.select("count(*)", where))
+    return int(row[0]) if row else 0
+
+
+def _is_time(literal: Expression) -> bool:
+    """Whether a text is, or holds, a moment."""
+    return any(c.isdigit() for c in literal.text) and ":" in literal.text
+
+
+def _without(part: Part, culprits: list[Expression]) -> str:
+    where = part.block.where
+    assert where
+    left = [c.text for c in part.conditions if c not in culprits] if culprits else []
+    edit = (where.expression.span, " AND ".join(left)) if left else (where.span, "")
+    return proposals.join(changed(part.text, [edit]).rstrip())

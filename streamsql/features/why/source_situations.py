@@ -16,7 +16,7 @@ from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.results import counted as count
-from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
 from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
@@ -148,11 +148,11 @@ def _near(folder: str) -> str:
     """A folder beside, of a similar name, that has files."""
     parent, name = os.path.split(folder.rstrip("/"))
     try:
-        there = [e.name for e in os.scandir(parent or ".") if e.is_dir() and any(os.scandir(e.path))]
+        folders = [e.name for e in os.scandir(parent or ".") if e.is_dir() and any(os.scandir(e.path))]
     except OSError:
         return ""
-    hint = did_you_mean(name, there)
-    near = next((n for n in there if n in hint and n != name), "") if hint else ""
+    hint = did_you_mean(name, folders)
+    near = next((n for n in folders if n in hint and n != name), "") if hint else ""
     return os.path.join(parent, near) if near else ""
 
 
@@ -163,12 +163,12 @@ def _replaced(evidence: Evidence, stream: Stream) -> str:
 def _of_topic(
     evidence: Evidence, stream: Stream, offsets: dict[tuple[str, int], tuple[int, int]]
 ) -> Verdict | None:
-    there = sum(end - first for first, end in offsets.values())
+    messages = sum(end - first for first, end in offsets.values())
     topics = ", ".join(sorted({topic for topic, _ in offsets}))
     begins = stream.option("startingOffsets", "earliest").casefold()
-    facts: list[Fact] = [("topic", topics), ("partitions", len(offsets)), ("messages there", there)]
+    facts: list[Fact] = [("topic", topics), ("partitions", len(offsets)), ("messages there", messages)]
     facts += [("startingOffsets", begins), *_since(evidence)]
-    if not there:
+    if not messages:
         return Verdict(
             situation="NO_DATA",
             sentence=f"no data: the topic {topics} has no messages",
@@ -182,7 +182,7 @@ def _of_topic(
     return Verdict(
         situation="NO_DATA",
         sentence=f"no data: {stream.name} begins with the latest message of {topics}, and none has come "
-        f"since; {count(there, 'older message')} there {'is' if there == 1 else 'are'} not read",
+        f"since; {count(messages, 'older message')} there {'is' if messages == 1 else 'are'} not read",
         facts=tuple(facts),
         proposal=proposals.replaced(evidence, change),
     )
@@ -276,7 +276,7 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         facts.append(("done in about", brief(number / per_batch * each)))
     if trigger and trigger.kind == "every" and begun is None:
         facts.append(("trigger", f"EVERY {trigger.interval}"))
-        left = _until_trigger(evidence, seconds(trigger.interval))
+        left = _until_trigger(seconds(trigger.interval))
         facts.append(("next micro-batch in", brief(left)))
         why = f"the next micro-batch begins in {brief(left)}"
     elif limits and evidence.reports:
@@ -303,7 +303,7 @@ def _batch_under_way(evidence: Evidence) -> float | None:
     return max(0.0, time.time() - planned[-1].planned.at / 1_000)
 
 
-def _until_trigger(evidence: Evidence, every: float) -> float:
+def _until_trigger(every: float) -> float:
     """Seconds until the next micro-batch: triggers fall on multiples of the interval."""
     return every - time.time() % every
 
@@ -329,13 +329,13 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     began = running.started.timestamp() * 1_000
     newest = checkpoint.batches(DETAILED)
     before = [b for b in newest if b.committed and b.planned and (b.planned.at or 0) < began]
-    there = [evidence.files(s) for s in evidence.streams]
+    listings = [evidence.files(s) for s in evidence.streams]
     if not before or any(_unread(evidence, s) for s in evidence.streams) or not evidence.streams:
         return None
-    files = sum(len(files_of.matching) for files_of in there if files_of is not None)
-    if files == 0 and any(files_of is not None for files_of in there):
+    files = sum(len(files_of.matching) for files_of in listings if files_of is not None)
+    if files == 0 and any(files_of is not None for files_of in listings):
         return None
-    kept = evidence.parts.kept.of(evidence.name).done
+    kept = evidence.parts.histories.of(evidence.name).done
     rows = sum(n[0] for key, n in kept.items() if key[0] == checkpoint.id)
     last = before[-1].planned
     assert last is not None
@@ -355,7 +355,7 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
 
 def under_older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> tuple[int, int]:
     """The rows that the query has read under the checkpoint which it had before, and the micro-batches."""
-    done = list(evidence.parts.kept.of(evidence.name).done.items())
+    done = list(evidence.parts.histories.of(evidence.name).done.items())
     before = next((id for (id, _), _ in reversed(done) if id != checkpoint.id), None)
     read = [rows for (id, _), (rows, _) in done if id == before and rows]
     return sum(read), len(read)

@@ -15,9 +15,8 @@ from streamsql.runtime.engine.moments import interval, length, mark, millis, sho
 from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.evidence.evidence import EventTime, Evidence
 from streamsql.runtime.evidence.lateness import keeping, measured_in
-from streamsql.runtime.evidence.waiting import is_source_of, waits_for_watermark
-from streamsql.runtime.queries.facts import OPEN
-from streamsql.runtime.queries.progress import account_of
+from streamsql.runtime.queries.facts import OPEN, is_source_of, waits_for_watermark
+from streamsql.runtime.queries.progress_reports import account_of
 from streamsql.runtime.queries.run import GOING_ON
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamsql.connectors.values import moment_text
 from streamsql.definitions import Stream
 from streamsql.features.why import proposals
 from streamsql.features.why.verdict import Fact, Verdict
@@ -63,7 +64,7 @@ def _ahead(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact], lim
     day = shown(limit, evidence.zone).partition(" ")[0]
     column, stream, proposal = quote_name(time.column), time.stream, _shown(time)
     if stream is not None and stream.watermark and not stream.watermark.computed:
-        guard = f"if({column} < {proposals.timestamp(day)}, {column}, NULL)"
+        guard = f"if({column} < {moment_text(day)}, {column}, NULL)"
         proposal = proposals.replaced(evidence, proposals.computed(stream, time.column, guard))
     return Verdict(
         situation="EVENT_TIME_WRONG",

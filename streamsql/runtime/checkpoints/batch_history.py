@@ -14,8 +14,8 @@ from typing import Any
 from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault
 from streamsql.query_facts import Account, Amount
-from streamsql.runtime.workspace.formats import BATCHES
 from streamsql.runtime.workspace.owned_folders import claim, private
+from streamsql.runtime.workspace.workspace_files import BATCHES
 
 KEPT = 1000
 """The number of micro-batches kept of each query; Spark's own log keeps 100 by default."""
@@ -25,7 +25,7 @@ Key = tuple[str, int]
 Numbers = tuple[int, int | None]
 
 
-class Kept:
+class BatchHistory:
     """The rows and milliseconds of micro-batches, by (id of the query's checkpoint, number). accounts: by the
     id of the checkpoint, the newest last, the account of its query up to a micro-batch. file: where they are
     saved; None: only in memory.
@@ -49,13 +49,13 @@ class Kept:
         self._lines = len(lines)
         for line in lines:
             try:
-                known = json.loads(line)
-                if known.get("version", 0) > BATCHES:
+                entry = json.loads(line)
+                if entry.get("version", 0) > BATCHES:
                     self.file = None  # of a later version: nothing is added to it
                     continue
-                self._take((known["id"], known["batch"]), (known["rows"], known["ms"]))
-                if "account" in known:
-                    self._close(known["id"], known["upto"], Account.load(known["account"]))
+                self._take((entry["id"], entry["batch"]), (entry["rows"], entry["ms"]))
+                if "account" in entry:
+                    self._close(entry["id"], entry["upto"], Account.load(entry["account"]))
             except (ValueError, KeyError, TypeError, AttributeError):
                 pass  # an incomplete line, written when the console was killed
 
@@ -115,31 +115,31 @@ class Kept:
 
     def _append(self, file: Path, newest: Key) -> None:
         with self._lock:
-            known, accounts = dict(self.done), dict(self.accounts)
+            done, accounts = dict(self.done), dict(self.accounts)
         if self._lines < 2 * KEPT:
-            if newest in known:
+            if newest in done:
                 with open(file, "a", encoding="utf-8", opener=private) as out:
-                    out.write(_line(newest, known[newest], accounts.get(newest[0])))
+                    out.write(_line(newest, done[newest], accounts.get(newest[0])))
                 self._lines += 1
             return
         part = file.with_name(FILE + ".part")
         with open(part, "w", encoding="utf-8", opener=private) as out:
-            newest_of = {id: (id, batch) for id, batch in known}
-            for key, numbers in known.items():
+            newest_of = {id: (id, batch) for id, batch in done}
+            for key, numbers in done.items():
                 last = accounts.get(key[0]) if newest_of[key[0]] == key else None
                 out.write(_line(key, numbers, last))
         part.replace(file)
-        self._lines = len(known)
+        self._lines = len(done)
 
 
 def _line(key: Key, numbers: Numbers, account: tuple[int, Account] | None) -> str:
     rows, milliseconds = numbers
-    known = {"version": BATCHES, "id": key[0], "batch": key[1], "rows": rows, "ms": milliseconds}
+    entry = {"version": BATCHES, "id": key[0], "batch": key[1], "rows": rows, "ms": milliseconds}
     closed = {"upto": account[0], "account": account[1].saved()} if account else {}
-    return json.dumps(known | closed) + "\n"
+    return json.dumps(entry | closed) + "\n"
 
 
-class KeptBatches:
+class BatchHistories:
     """The micro-batches of all queries. places: the console's folders; lasting: whether they outlive it.
 
     Reports arrive on Spark's callback thread, which must not wait for a disk: a separate thread writes
@@ -149,15 +149,15 @@ class KeptBatches:
     def __init__(self, places: Places, *, lasting: bool) -> None:
         self.places = places
         self.lasting = lasting
-        self._all: dict[str, Kept] = {}
-        self._unwritten: queue.SimpleQueue[tuple[Kept, Key] | None] = queue.SimpleQueue()
+        self._all: dict[str, BatchHistory] = {}
+        self._unwritten: queue.SimpleQueue[tuple[BatchHistory, Key] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._writer: threading.Thread | None = None
 
-    def of(self, query: str) -> Kept:
+    def of(self, query: str) -> BatchHistory:
         """The micro-batches of a query; of one that another console runs, their current state."""
         folder = Path(self.places.query(query))
-        return self._all.get(query.casefold()) or Kept(folder / FILE if self.lasting else None)
+        return self._all.get(query.casefold()) or BatchHistory(folder / FILE if self.lasting else None)
 
     def follow(
         self, query: str, checkpoint: str = "", committed: int = -1
@@ -166,25 +166,25 @@ class KeptBatches:
         run began, -1 for none. Returns the account of the runs before, and the function to call with each
         report and the account after it.
         """
-        kept = self._all.setdefault(query.casefold(), self.of(query))
+        history = self._all.setdefault(query.casefold(), self.of(query))
         try:
-            if kept.file is not None:
-                claim(kept.file.parent)
+            if history.file is not None:
+                claim(history.file.parent)
         except (OSError, EngineFault):
-            kept.file = None
+            history.file = None
 
         def add(report: dict[str, Any], account: Account) -> None:
-            key = kept.add(report, account)
-            if kept.file is not None:
-                self._write_later(kept, key)
+            key = history.add(report, account)
+            if history.file is not None:
+                self._write_later(history, key)
 
-        return kept.account(checkpoint, committed), add
+        return history.account(checkpoint, committed), add
 
     def forget(self, query: str) -> None:
         """Remove a dropped query; its file is removed with its folder."""
-        kept = self._all.pop(query.casefold(), None)
-        if kept is not None:
-            kept.forget()
+        history = self._all.pop(query.casefold(), None)
+        if history is not None:
+            history.forget()
 
     def close(self) -> None:
         """Wait until all reports are written."""
@@ -195,14 +195,14 @@ class KeptBatches:
         if writer is not None:
             writer.join()
 
-    def _write_later(self, kept: Kept, key: Key) -> None:
+    def _write_later(self, history: BatchHistory, key: Key) -> None:
         with self._lock:
-            self._unwritten.put((kept, key))
+            self._unwritten.put((history, key))
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write_all, daemon=True, name="batch-history")
                 self._writer.start()
 
     def _write_all(self) -> None:
         while (item := self._unwritten.get()) is not None:
-            kept, key = item
-            kept.write(key)
+            history, key = item
+            history.write(key)

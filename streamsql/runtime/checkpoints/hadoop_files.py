@@ -1,11 +1,21 @@
-"""Access to the files of a checkpoint with Hadoop's FileSystem, for those that are not local."""
+"""Opens the checkpoint that a statement names. A local folder is read without Spark, another one with
+Hadoop's FileSystem.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
-from streamsql.runtime.checkpoints.checkpoint_files import Entry
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
+from streamsql.errors import InputFault
+from streamsql.language.statements.checkpoint import Owner
+from streamsql.plan.lowering.state_tables import checkpoint_of
+from streamsql.runtime.checkpoints.checkpoint_files import Entry, local_path
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.engine.settings import Settings
 
 
 def names_in(jvm: Any, files: Any, folder: Any) -> list[str]:
@@ -99,3 +109,26 @@ def _as_python(error: Exception, path: str) -> OSError:
         return FileNotFoundError(path)
     said = java.getMessage() or java.getClass().getSimpleName() if java is not None else str(error)
     return OSError(said.splitlines()[0] if said else path)
+
+
+def open_checkpoint(
+    owner: Owner, catalog: Catalog, places: Places, settings: Settings, spark: Callable[[], Any]
+) -> Checkpoint:
+    """The checkpoint of a query or folder. spark: returns the Spark session; called only if it is needed.
+    Raises NameFault or InputFault, with the span of the owner.
+    """
+    folder = checkpoint_of(owner, catalog, places)
+    home = settings.start_conf().get("spark.hadoop.fs.defaultFS", "file:")
+    local = local_path(folder) is not None and (folder.startswith("file:") or home.startswith("file:"))
+    try:
+        return Checkpoint.open(folder, None if local else HadoopFiles(spark()))
+    except InputFault as fault:
+        if owner.query:
+            fault = InputFault(
+                f"the query {owner.query} has no checkpoint to inspect: {fault.message}",
+                detail=fault.detail,
+                hint=f"START QUERY {owner.query}; creates one",
+                code="NOT_A_CHECKPOINT",
+            )
+        fault.span = owner.span
+        raise fault from None

@@ -23,7 +23,7 @@ from streamsql.runtime.checkpoints.hadoop_files import names_in
 from streamsql.runtime.embedded.durable_files import remove_file, write_file
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.workspace.formats import CHECKPOINT, check_version
+from streamsql.runtime.workspace.workspace_files import CHECKPOINT, check_version
 
 _KEPT = {
     "spark.sql.shuffle.partitions": "partitions",
@@ -55,10 +55,9 @@ class Folder:
 
     def read(self, name: str) -> str:
         """The text of a file; empty if it does not exist."""
-        file = self._path(self.path, name)
-        if not self.files.exists(file):
+        if not self.has(name):
             return ""
-        stream = self.files.open(file)
+        stream = self.files.open(self._path(self.path, name))
         try:
             return str(self._io.toString(stream, "UTF-8"))
         finally:
@@ -92,17 +91,13 @@ class Folder:
 
     def add(self, name: str, text: str) -> None:
         """Write a new file at once, so that no reader sees a part of it. Raises OSError if it exists."""
-        file = self._path(self.path, name)
-        if self.files.exists(file):
-            raise OSError(f"{file.toString()} exists")
+        if self.has(name):
+            raise OSError(f"{self._path(self.path, name).toString()} exists")
         self.write(name, text)
 
     def newest(self, log: str) -> int:
         """The number of the newest micro-batch in one of Spark's logs; -1 when there is none."""
-        folder = self._path(self.path, log)
-        if not self.files.exists(folder):
-            return -1
-        names = (name.partition(".")[0] for name in names_in(self._jvm, self.files, folder))
+        names = (name.partition(".")[0] for name in self.names(log))
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
     def names(self, folder: str) -> list[str]:
@@ -119,13 +114,10 @@ class Folder:
         (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY), although nothing was processed.
         """
         for log in ("offsets", "commits"):
-            folder = self._path(self.path, log)
-            if not self.files.exists(folder):
-                continue
-            rests = names_in(self._jvm, self.files, folder)
+            rests = self.names(log)
             if all(_is_unfinished(rest) for rest in rests):
                 for rest in rests:
-                    self.files.delete(self._path(folder, rest), False)
+                    self.files.delete(self._path(self.path, f"{log}/{rest}"), False)
 
     def set_aside(self) -> str:
         """Rename the folder, so that a new one can be created. Returns its new path; empty if there was no
@@ -217,10 +209,10 @@ def check_unchanged(
     facts: dict[str, Any],
     settings: Any,
     *,
-    known: bool,
+    defined: bool,
 ) -> tuple[Note, ...]:
     """Raise RuleFault when the query of a checkpoint has changed, unless the plan accepts that and Spark can
-    resume. settings: Spark's; known: whether START QUERY can start the query. Returns notes.
+    resume. settings: Spark's; defined: whether START QUERY can start the query. Returns notes.
     """
     if folder.newest("offsets") < 0:
         return ()
@@ -231,7 +223,7 @@ def check_unchanged(
             return (
                 Note("CHANGE_ACCEPTED", "the record of the query in its checkpoint is damaged; accepted"),
             )
-        raise _damaged(plan, error, known=known) from error
+        raise _damaged(plan, error, defined=defined) from error
     check_version(owner, CHECKPOINT, f"the checkpoint {plan.checkpoint}")
     then = owner.get("facts")
     if then is None:
@@ -242,13 +234,13 @@ def check_unchanged(
         return tuple(_kept(folder, facts, settings))
     refused = any(c.effect == REFUSED for c in changed)
     if plan.begins != "accept" or refused:
-        raise _changed(plan, str(owner.get("query")), changed, refused=refused, known=known)
+        raise _changed(plan, str(owner.get("query")), changed, refused=refused, defined=defined)
     accepted = "changed since the checkpoint was created, and accepted"
     said = (Note("CHANGE_ACCEPTED", f"{accepted}: {c.what}") for c in changed)
     return (*said, *_kept(folder, facts, settings))
 
 
-def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, known: bool) -> RuleFault:
+def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, defined: bool) -> RuleFault:
     name, same = plan.query.owner or plan.query.name, owner.casefold() == plan.query.name.casefold()
     whose = f"the query {name}" if same else f"{name}, formerly {owner},"
     means = (
@@ -256,33 +248,33 @@ def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, kno
         if refused
         else "Spark would resume without a warning, and mix old results with those of the changed query"
     )
-    where = "" if known else "the unchanged statement, or "
+    where = "" if defined else "the unchanged statement, or "
     return RuleFault(
         f"{whose} has changed since its checkpoint was created",
         detail="\n".join([*(c.what for c in changed), means]),
-        hint=where + _ways(plan, known=known, resumes=not refused),
+        hint=where + _ways(plan, defined=defined, resumes=not refused),
         span=plan.body_span,
         code="CHECKPOINT_CHANGED",
     )
 
 
-def _damaged(plan: Run, error: Exception, *, known: bool) -> RuleFault:
+def _damaged(plan: Run, error: Exception, *, defined: bool) -> RuleFault:
     """The fault of a marker that cannot be read."""
     reason = str(error) if isinstance(error, ValueError) else translate(error).message
     return RuleFault(
         f"the checkpoint of {plan.query.owner or plan.query.name} has a damaged record of its query",
         detail=f"{plan.checkpoint}/{MARKER} cannot be read: {reason}\n"
         "so it is not known whether the query has changed since its checkpoint was created",
-        hint=_ways(plan, known=known, resumes=True),
+        hint=_ways(plan, defined=defined, resumes=True),
         span=plan.body_span,
         code="DAMAGED_CHECKPOINT",
     )
 
 
-def _ways(plan: Run, *, known: bool, resumes: bool) -> str:
+def _ways(plan: Run, *, defined: bool, resumes: bool) -> str:
     """What can be typed where the query of a checkpoint is not the one that is to be started."""
     name = plan.query.owner or plan.query.name
-    where = f"START QUERY {quote_name(name)} with" if known else "add before its SELECT"
+    where = f"START QUERY {quote_name(name)} with" if defined else "add before its SELECT"
     ways = (*ANEW, "ACCEPT CHANGES   resumes from the old checkpoint") if resumes else ANEW
     return "\n".join([f"{where} one of", *ways])
 

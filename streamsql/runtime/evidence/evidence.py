@@ -19,18 +19,20 @@ from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Run
-from streamsql.plan.streaming.query_changes import Change, changes, facts_of
+from streamsql.plan.streaming.query_changes import Change, changes
+from streamsql.plan.streaming.query_changes import facts_of as compared_facts
 from streamsql.query_facts import Account
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
-from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.moments import millis
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.evidence.probes import Probes
-from streamsql.runtime.evidence.query_parts import Part, parts_of, relations_of
+from streamsql.runtime.evidence.selects import Part, parts_of, relations_of
 from streamsql.runtime.evidence.source_files import Listing, files_read, listing
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.kafka_topics import offsets_now
+from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
 
 
@@ -103,7 +105,7 @@ class Evidence:
             plan = start_plan(self.query, self.parts.context())
         except StreamsqlError:  # START QUERY tells
             return []
-        return changes(then, facts_of(plan, then["mode"], then["state"]))
+        return changes(then, compared_facts(plan, then["mode"], then["state"]))
 
     @property
     def mode(self) -> str:
@@ -132,12 +134,13 @@ class Evidence:
 
     @property
     def last(self) -> dict[str, Any]:
+        """The newest of them; {} before the first."""
         return self.reports[-1] if self.reports else {}
 
-    @property
+    @cached_property
     def account(self) -> Account:
         """What became of the rows that it has read since its checkpoint began."""
-        return self.running.reports.account if self.running else self.parts.kept.of(self.name).account()
+        return (facts_of(self.running) if self.running else self.parts.facts(self.name)).account
 
     @property
     def rows_in(self) -> int:

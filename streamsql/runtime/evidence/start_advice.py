@@ -156,7 +156,7 @@ def _partitions(parts: SessionParts, running: Running) -> Iterator[Note]:
 
 def _trigger(parts: SessionParts, running: Running) -> Iterator[Note]:
     trigger = running.plan.query.trigger
-    took = [ms for _, ms in parts.kept.of(running.name).done.values() if ms][-20:]
+    took = [ms for _, ms in parts.histories.of(running.name).done.values() if ms][-20:]
     if trigger is None or trigger.kind != "every" or len(took) < 3:
         return
     usual = median(took) / 1_000

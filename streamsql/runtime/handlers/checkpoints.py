@@ -17,8 +17,8 @@ from streamsql.runtime.checkpoints.checkpoint_log import (
     Checkpoint,
     Operator,
 )
+from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.offsets import kind_of, step
-from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import session_zone, size_text
@@ -47,7 +47,7 @@ def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
     running = parts.queries.all.get(query.casefold())
     if running is not None:
         running.catch_up()
-    kept = parts.kept.of(query).done if query else {}
+    counts = parts.histories.of(query).done if query else {}
     # One more than is shown: the first one starts where that ends.
     batches = checkpoint.batches(statement.last + 1 if statement.last else None)
     rows, zone = [], session_zone(parts)
@@ -55,7 +55,7 @@ def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
         if statement.last and len(batches) > statement.last and at == 0:
             continue
         before = batches[at - 1] if at else None
-        numbers = kept.get((checkpoint.id, batch.number), (None, None)) if batch.committed else (None, None)
+        numbers = counts.get((checkpoint.id, batch.number), (None, None)) if batch.committed else (None, None)
         planned = batch.planned
         rows.append(
             (

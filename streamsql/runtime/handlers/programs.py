@@ -44,7 +44,6 @@ from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exis
 from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.evidence.waiting import FIRST_MICRO_BATCH, waiting_for
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
@@ -56,9 +55,10 @@ from streamsql.runtime.preflight.kafka_topics import check_sink_topics
 from streamsql.runtime.preflight.registry_subjects import asked_again
 from streamsql.runtime.preflight.spark_tables import check_table
 from streamsql.runtime.program_source import explained, program_text, spark_plan
+from streamsql.runtime.queries.facts import FIRST_MICRO_BATCH, waiting_for
 from streamsql.runtime.queries.output_mode import first_choice
-from streamsql.runtime.queries.stage_frames import stage_frames
-from streamsql.runtime.queries.start import check_drivers, check_logs
+from streamsql.runtime.queries.start_checks import check_drivers, check_logs
+from streamsql.runtime.queries.start_refresh import stage_frames
 
 _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 """Statements of Spark whose rows are settings or definitions, not data."""

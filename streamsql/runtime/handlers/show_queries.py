@@ -15,17 +15,22 @@ from streamsql.definitions import Query
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
-from streamsql.query_facts import Account
+from streamsql.query_facts import Account, QueryFacts
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.engine.moments import brief, mark, millis, to_second
-from streamsql.runtime.evidence.waiting import is_source_of, waiting_for
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.facts import UNREPORTED, fates, shown_watermark
-from streamsql.runtime.queries.progress import account_of, number
+from streamsql.runtime.queries.facts import (
+    UNREPORTED,
+    facts_of,
+    fates,
+    is_source_of,
+    waiting_for,
+)
+from streamsql.runtime.queries.progress_reports import account_of, number
 from streamsql.runtime.queries.run import Running
 
 _QUERY_COLUMNS = (
@@ -46,28 +51,14 @@ _EXTENDED = ("checkpoint", "query")
 def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) -> Result:
     rows, zone = [], session_zone(parts)
     # Once, and Spark is not asked for each query: that took 3 ms of each.
-    told = all(catch_up() for catch_up in {run.catch_up for run in parts.queries.all.values()})
+    reported = all(catch_up() for catch_up in {run.catch_up for run in parts.queries.all.values()})
     for query in parts.catalog.named(None):
         running = parts.queries.all.get(query.name.casefold())
         trigger = query.trigger.sql().lower().replace("'", "") if query.trigger else "default"
-        if running is None:
-            past, account = parts.workspace.past(query.name), parts.kept.of(query.name).account()
-            error = _without_subject(past.error, query.name)
-            batch = past.batch if past.batch >= 0 else None
-            held = account.held if account.streams else None
-            numbers: tuple[Any, ...] = (
-                batch,
-                account.read.value,
-                *[None] * 3,
-                shown_watermark(account, zone),
-                held,
-            )
-            numbers = (*numbers, *[None] * 3, error, *_ends_of(account))
-            rows.append((query.name, past.status, query.sink, query.mode, trigger, *numbers))
-        else:
-            status = running.told_status() if told else running.status()
-            numbers = _numbers(running, parts, zone)
-            rows.append((query.name, status, query.sink, running.mode, trigger, *numbers))
+        facts = parts.facts(query.name, zone)
+        status = facts.status if reported or running is None else running.status()
+        mode = running.mode if running else query.mode
+        rows.append((query.name, status, query.sink, mode, trigger, *_numbers(facts, running, parts)))
         if statement.extended:
             place = running.plan.checkpoint if running else ""
             rows[-1] = (*rows[-1], place, " ".join(query.text.split()))
@@ -79,23 +70,27 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
     return replace(shown, notes=parts.workspace.where_queries_run(), in_full=statement.extended)
 
 
-def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...]:
-    last = (running.reports.newest(1) or [{}])[-1]
-    account = running.reports.account
+def _numbers(facts: QueryFacts, running: Running | None, parts: SessionParts) -> tuple[Any, ...]:
+    """The columns from `batch` on. running: the newest run here; those of it alone are None without one."""
+    account = facts.account
+    batch = facts.batch if facts.batch >= 0 else None
+    held = account.held if account.streams else None  # not known before a report
+    ends = (_without_subject(facts.error, facts.query), *_ends_of(account))
+    if running is None:
+        return batch, account.read.value, *[None] * 3, facts.watermark, held, *[None] * 3, *ends
     going_on = not running.ended
     return (
-        last.get("batchId"),
+        batch,
         account.read.cell,
-        _rate(running.reports.rate()) if going_on else None,  # Spark's is of the time since its last poll
-        _rate(last.get("processedRowsPerSecond")) if going_on else None,
+        _rate(facts.rows_per_second) if going_on else None,  # Spark's is of the time since its last poll
+        _rate(running.reports.latest.get("processedRowsPerSecond")) if going_on else None,
         sparkline(running.reports.rates()),
-        shown_watermark(account, zone),
-        account.held if account.streams else None,  # not known before a report
+        facts.watermark,
+        held,
         waiting_for(running, parts.places),
         _lag(millis(account.watermark) or None) if going_on else "",
         brief((datetime.now() - running.started).total_seconds()) if going_on else "",
-        _without_subject(running.fault.message, running.name) if running.fault else "",
-        *_ends_of(account),
+        *ends,
     )
 
 
@@ -152,21 +147,21 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     sink_entry = parts.catalog.sinks.get(query.sinks[0].casefold()) if query.sinks else None
     restart = ("restart", query.restart.sql() if query.restart else "")
     sections: list[tuple[str, list[tuple[str, Any]]]]
-    status = ""
     if running is not None:
         running.catch_up()
-        status = running.status()  # before the failure is asked for: it may fail just now
-    failure, earlier = _failures(parts, query, running)
+        running.status()  # before the failure is asked for: it may fail just now
+    zone = session_zone(parts)
+    facts = facts_of(running, zone) if running else parts.facts(query.name, zone)
+    failure, earlier = _failures(parts, facts, running)
+    name = [("name", query.name), ("status", running.status() if running else facts.status)]
     if running is None:
         past = parts.workspace.past(query.name)
         stopped = [("since", past.since), ("stopped when", "" if past.error else past.reason)]
-        name = [("name", query.name), ("status", past.status)]
         sections = [("status", [*name, *failure, *stopped, restart])]
-        sections.append(("input", _account_of_past(parts.kept.of(query.name).account())))
+        sections.append(("input", _account_of_past(facts.account)))
         sections.append(("output", _output(parts, query, None)))
     else:
-        numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(running, parts, session_zone(parts)), strict=True))
-        name = [("name", query.name), ("status", status)]
+        numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(facts, running, parts), strict=True))
         sections = [
             ("status", [*name, *failure, *_status(running, numbers), restart]),
             ("input", _input(parts, running, numbers)),
@@ -218,7 +213,7 @@ def _status(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
-    last = (running.progress() or [{}])[-1]
+    last = running.reports.latest
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in ("rows in", "rows/s in")]
     if running.reports.before.read:
         pairs.insert(1, ("rows in since this start", str(running.reports.run.read)))
@@ -238,7 +233,7 @@ def _text(value: Any) -> str:
 
 def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
     """What the newest micro-batch tells."""
-    last = (running.progress() or [{}])[-1]
+    last = running.reports.latest
     operators = last.get("stateOperators", [])
     shown = ["batch", "rows/s done", "last rates", "watermark", "lag"]
     shown += ["state rows"] * (len(operators) > 1)  # those of one are told with it
@@ -248,10 +243,10 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     batch = account_of(last).late
     for op in operators:
         dropped = op.get("numRowsDroppedByWatermark", 0)
-        kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
+        size = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
         late = f", {replace(batch, number=dropped).of('late row')} dropped in this batch" if dropped else ""
         kind = op.get("operatorName", "")
-        pairs.append((f"state of {_STATE.get(kind, kind)}", f"{kept}{late}"))
+        pairs.append((f"state of {_STATE.get(kind, kind)}", f"{size}{late}"))
     late_rows = running.reports.account.late
     if late_rows:
         pairs.append(("late rows", str(late_rows)))
@@ -320,25 +315,23 @@ def _output(parts: SessionParts, query: Query, running: Running | None) -> list[
 
 
 def _failures(
-    parts: SessionParts, query: Query, running: Running | None
+    parts: SessionParts, facts: QueryFacts, running: Running | None
 ) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
     """(the current failure, the earlier ones, each once)."""
-    fault = running.fault if running else None
-    error = _without_subject(
-        fault.message if fault else "" if running else parts.workspace.past(query.name).error, query.name
-    )
-    known = list(reversed(parts.queries.failures.get(query.name.casefold(), [])))
+    fault, name = running.fault if running else None, facts.query
+    error = _without_subject(facts.error, name)
+    failures = list(reversed(parts.queries.failures.get(name.casefold(), [])))
     pairs: list[tuple[str, Any]] = []
     if error:
         pairs.append(("error", error))
         if fault:
             state = getattr(fault.__cause__, "getSqlState", lambda: "")() or ""
             pairs += [("detail", fault.detail), ("hint", fault.hint), ("SQLSTATE", state)]
-        if known and _without_subject(known[0].message, query.name) == error:
-            newest = known.pop(0)
+        if failures and _without_subject(failures[0].message, name) == error:
+            newest = failures.pop(0)
             pairs.append(("failed", newest.at + _in_batch(newest.batch)))
-    earlier = [(f"failed {f.at}{_in_batch(f.batch)}", f.message) for f in known]
-    return pairs, [(when, _without_subject(message, query.name)) for when, message in earlier]
+    earlier = [(f"failed {f.at}{_in_batch(f.batch)}", f.message) for f in failures]
+    return pairs, [(when, _without_subject(message, name)) for when, message in earlier]
 
 
 def _in_batch(batch: int) -> str:

@@ -16,8 +16,8 @@ from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.watch import Watch
 from streamsql.plan import plans
 from streamsql.results import Live
+from streamsql.runtime.handlers.live_results import SELECT, live_of, reserved_name, shown_as
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
-from streamsql.runtime.handlers.watch import SELECT, live_of, reserved_name, shown_as
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.start_refresh import analysed, launch_refresh

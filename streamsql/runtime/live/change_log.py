@@ -16,8 +16,8 @@ from streamsql.errors import EngineFault, RuleFault
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.embedded.durable_files import make_folder, move, remove_file, sync_folder, write_file
 from streamsql.runtime.live.kept_columns import Misfit, fitted
-from streamsql.runtime.workspace.formats import CHANGES, check_version
 from streamsql.runtime.workspace.owned_folders import claim
+from streamsql.runtime.workspace.workspace_files import CHANGES, check_version
 
 KIND = "kind.json"
 

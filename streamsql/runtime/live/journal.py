@@ -23,8 +23,8 @@ from streamsql.runtime.embedded.live_files import LiveFiles
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.live.recorded_progress import Recorded, misfit
-from streamsql.runtime.workspace.formats import LIVE_TABLE, check_version
 from streamsql.runtime.workspace.owned_folders import claim, remove
+from streamsql.runtime.workspace.workspace_files import LIVE_TABLE, check_version
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -153,22 +153,22 @@ class Journal(LiveFiles):
             raise UnreadableRows(f"{self.folder}: {reason}") from error
         return rows
 
-    def refresh(self, known: LiveRows | None, record: Record = lambda: None) -> LiveRows | None:
+    def refresh(self, loaded: LiveRows | None, record: Record = lambda: None) -> LiveRows | None:
         """The rows that another console has written so far; None and errors as in `load`.
 
-        known: the rows that were loaded before; new micro-batches are added to them.
+        loaded: the rows that were loaded before; new micro-batches are added to them.
         """
         import pyarrow as pa
 
         identity = self._identity()
-        if known is None or self._seen != identity:
+        if loaded is None or self._seen != identity:
             self._seen = identity
             return self._load_while_written(record)
         try:
-            self.restore(known)
+            self.restore(loaded)
         except (OSError, ValueError, Misfit, pa.ArrowException):  # a file is just being written or removed
             return self._load_while_written(record)
-        return known
+        return loaded
 
     def _load_while_written(self, record: Record) -> LiveRows | None:
         for _ in range(4):
@@ -255,10 +255,10 @@ class LiveTables(dict[str, "LiveRows"]):
     def fit(self, name: str, schema: Any, retain: int) -> None:
         """Give the rows of a live table the columns and the limit of a changed query. Raises Misfit."""
         rows = self[name]
-        there = {field.name.casefold() for field in rows.schema.fields}
+        names = {field.name.casefold() for field in rows.schema.fields}
         schema = deepcopy(schema)
         for field in schema.fields:
-            field.nullable = field.nullable or field.name.casefold() not in there
+            field.nullable = field.nullable or field.name.casefold() not in names
         with rows.held():
             if rows.table is not None:
                 rows.table = fitted(rows.table, schema, rows.keys or (), (rows.KEY, rows.kept))

@@ -11,7 +11,7 @@ from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import StopQuery
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.stop import PATIENCE
@@ -25,8 +25,8 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     they were created, so that a query comes after those whose output it reads. Raises Cancelled, TimeFault,
     or (once all are stopped) the fault of the first query that could not be drained.
     """
-    known = (parts.queries.all.get(query.name.casefold()) for query in parts.catalog.named(statement.name))
-    runs = [running for running in known if running is not None and running.status() in GOING_ON]
+    newest = (parts.queries.all.get(query.name.casefold()) for query in parts.catalog.named(statement.name))
+    runs = [running for running in newest if running is not None and running.status() in GOING_ON]
     stopped, notes = [running.name for running in runs], list[Note]()
     for running in runs:
         running.on_purpose = statement.name is not None

@@ -63,12 +63,12 @@ def _has_read_all(running: Running, first: int) -> bool:
     """Whether a streaming query has completed a micro-batch that took all input that was available. first:
     the number from which on micro-batches are planned after the moment in question.
     """
-    newest = running.reports.newest(1)
-    if not newest or int(newest[-1].get("batchId", -1)) < first:
+    newest = running.reports.latest
+    if int(newest.get("batchId", -1)) < first:
         return False
     options = [key.casefold() for stream in running.plan.reads.streams for key, _ in stream.options]
     limited = any(key.endswith("pertrigger") for key in options)
-    ends = [(source.get("latestOffset"), source.get("endOffset")) for source in newest[-1].get("sources", ())]
+    ends = [(source.get("latestOffset"), source.get("endOffset")) for source in newest.get("sources", ())]
     return all(latest == end if latest else not limited for latest, end in ends)
 
 

@@ -1,13 +1,14 @@
-"""The facts of a query: made from its reports, or from what is saved of its last run."""
+"""The facts of a query, and the views that need nothing else. Spark is not asked."""
 
 from __future__ import annotations
 
+from streamsql.connectors.base import Places
 from streamsql.connectors.rows import keeps_malformed
-from streamsql.definitions import ROW_FILES
+from streamsql.definitions import ROW_FILES, Stream
 from streamsql.language.query import read_query
 from streamsql.plan.plans import Run
 from streamsql.query_facts import Account, Amount, QueryFacts
-from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
 from streamsql.runtime.engine.moments import millis, to_second
 from streamsql.runtime.queries.run import Running
 
@@ -16,17 +17,16 @@ def facts_of(running: Running, zone: str = "") -> QueryFacts:
     """The facts of a query that was started here. zone: the session time zone. Calls Spark only once the
     query has ended.
     """
-    newest = running.reports.newest(1)
-    account = running.reports.account
+    reports, account = running.reports, running.reports.account
     return QueryFacts(
         running.name,
-        running.status() if running.over or running.stopped else "running",
+        running.reported_status(),
         account,
-        running.reports.run,
-        newest[-1].get("batchId", -1) if newest else -1,
-        running.reports.rate(),
+        reports.run,
+        reports.latest.get("batchId", -1),
+        reports.rate(),
         shown_watermark(account, zone),
-        "" if newest or running.over else batch_under_way(running.plan.checkpoint),
+        "" if reports.last or running.over else batch_under_way(running.plan.checkpoint),
         running.fault.message if running.fault else "",
         running.fault.hint if running.fault else "",
     )
@@ -50,15 +50,15 @@ def accounted(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
     """The account of a query as names and amounts: what it has read and lost, what came out, what became of
     the rest, and what its state holds.
     """
-    told: list[Fate] = [("rows in", account.read)]
-    told += [("late rows", account.late)] if account.late else []
-    told += [("malformed", account.malformed)] if account.malformed else []
+    amounts: list[Fate] = [("rows in", account.read)]
+    amounts += [("late rows", account.late)] if account.late else []
+    amounts += [("malformed", account.malformed)] if account.malformed else []
     if not account.read:
-        return tuple(told)
+        return tuple(amounts)
     rest = fates(plan, account, mode)
-    told += [("rows out", UNREPORTED if account.out is None else account.out), *rest]
+    amounts += [("rows out", UNREPORTED if account.out is None else account.out), *rest]
     in_state = {name for name, _ in rest} & {OPEN, KEPT_FOR_A_PARTNER}
-    return (*told, *([("state rows", Amount(account.held))] if account.held and not in_state else ()))
+    return (*amounts, *([("state rows", Amount(account.held))] if account.held and not in_state else ()))
 
 
 def fates(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
@@ -69,8 +69,8 @@ def fates(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
     kinds = {op.kind for op in plan.shape.ops}
     if not plan.shape.known or len(plan.targets) != 1:
         return ()
-    kept = any(map(keeps_malformed, plan.reads.streams))
-    left = account.read.number - account.late.number - (0 if kept else account.malformed.number)
+    keeps = any(map(keeps_malformed, plan.reads.streams))
+    left = account.read.number - account.late.number - (0 if keeps else account.malformed.number)
     filters = _may_filter(plan)
     if any(op.kind == "join" and all(op.sides) for op in plan.shape.ops):
         return _of_joins(account)
@@ -100,19 +100,19 @@ def _of_groups(account: Account, mode: str, left: int, filters: bool) -> tuple[F
     if account.late.at_least:
         merged = (name, f"at most {left:,}" if not account.read.at_least else "not known")
     out = {"update": "one for each change of a group", "complete": "all groups after each micro-batch"}
-    told: list[Fate] = [merged]
+    fates_of_rows: list[Fate] = [merged]
     if account.out is not None and mode in out:
-        told.append(("rows out are", out[mode]))
+        fates_of_rows.append(("rows out are", out[mode]))
     if mode == "append" and account.held:
-        told.append((OPEN, Amount(account.held)))
-    return tuple(told)
+        fates_of_rows.append((OPEN, Amount(account.held)))
+    return tuple(fates_of_rows)
 
 
 def _of_joins(account: Account) -> tuple[Fate, ...]:
     """The rows of a join of streams: those of its state may still find a partner, even if they had one."""
-    kept = sum(rows for name, rows in account.state if name == "symmetricHashJoin")
+    waiting = sum(rows for name, rows in account.state if name == "symmetricHashJoin")
     without = "not known: Spark does not count the rows that leave the state without one"
-    return ((KEPT_FOR_A_PARTNER, Amount(kept)), ("without a partner", without))
+    return ((KEPT_FOR_A_PARTNER, Amount(waiting)), ("without a partner", without))
 
 
 def _may_filter(plan: Run) -> bool:
@@ -125,3 +125,60 @@ def shown_watermark(account: Account, zone: str) -> str:
     """The watermark in the session time zone; "" before the first."""
     watermark = millis(account.watermark)
     return to_second(watermark, zone) if watermark else ""
+
+
+FIRST_MICRO_BATCH = "first micro-batch"
+ANSWERED = 10.0
+"""Seconds after which a query that has put out all that it read is said to wait for data."""
+
+
+GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+"""The operators, as progress reports name them, that hold groups until they are closed."""
+
+
+OUTER = ("left", "right", "full", "left_outer", "right_outer", "full_outer", "outer")
+"""Joins that emit a row without partner once the watermark has passed its time range."""
+
+
+def waits_for_watermark(plan: Run) -> bool:
+    """Whether a query holds rows back until the watermark moves on: an inner join emits a pair at once, and
+    a deduplication a new row.
+    """
+    ops = plan.shape.ops
+    return any(op.kind in _HOLDING or (op.kind == "join" and op.how in OUTER) for op in ops)
+
+
+_HOLDING = ("aggregate", "distinct", "stateful")
+
+
+def waiting_for(running: Running, places: Places) -> str:
+    """first micro-batch, data, window to close, watermark (of a stream); "" for nothing and after the end."""
+    if running.over:
+        return ""
+    reports = running.reports
+    if not reports.took_input:
+        waits = reports.looked or running.is_refresh or reports.before.streams
+        return "data" if waits else FIRST_MICRO_BATCH
+    held = [op for op in reports.latest.get("stateOperators", []) if op.get("numRowsTotal", 0)]
+    if reports.waiting is None and reports.output is not None:
+        return "" if reports.rate(ANSWERED) else "data"
+    if running.mode == "append" and held and waits_for_watermark(running.plan):
+        for stream in running.plan.reads.streams:
+            if stream.watermark and _has_given_nothing(stream, running, places):
+                return f"watermark of {stream.name}"
+        groups = any(op.get("operatorName") in GROUPS for op in held)
+        return "window to close" if groups else "watermark"
+    return "data" if reports.output is not None else ""
+
+
+def _has_given_nothing(stream: Stream, running: Running, places: Places) -> bool:
+    """Whether no row of a stream has been read, as far as Spark's description tells which source it is."""
+    rows = [n for text, n in running.reports.account.streams if is_source_of(stream, text, places)]
+    return bool(rows) and not sum(rows)
+
+
+def is_source_of(stream: Stream, description: str, places: Places) -> bool:
+    """Whether a stream is the source that Spark describes so."""
+    place = places.values(stream.name) if stream.connector == "values" else stream.option("path")
+    place = place or stream.option("topic") or stream.option("subscribe")
+    return bool(place) and place in description

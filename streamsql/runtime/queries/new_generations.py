@@ -1,23 +1,30 @@
-"""The generation of a query that is started: the one in use, or a new one that is put in use at the end.
+"""The generation and the checkpoint of a query that is started: those in use, or new ones that are put in use
+at the end.
 
 A generation has one checkpoint for ever, also where CHECKPOINT names its folder: the id of that is recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from streamsql.errors import RuleFault
+from streamsql.calls import run
+from streamsql.errors import Cancelled, EngineFault, RuleFault
 from streamsql.guard import log
 from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
+from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.query_marker import ANEW, Folder
 from streamsql.runtime.embedded.durable_files import write_file
-from streamsql.runtime.live.recorded_progress import checkpoint_id
-from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
+from streamsql.runtime.engine.spark_errors import query_fault
+from streamsql.runtime.live.recorded_progress import FROM_NOW, checkpoint_id
+from streamsql.runtime.queries.program_parts import QueryParts
+from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.workspace.generations import Generations
 from streamsql.runtime.workspace.owned_folders import claim, private_folder
 
@@ -30,10 +37,14 @@ _ACCEPT = "ACCEPT CHANGES   resumes from the checkpoint that is there"
 
 @dataclass(frozen=True)
 class Generation:
-    """folder: of the generation; new: it has no rows yet."""
+    """folder: of the generation; new: it has no rows yet. publish: puts a new one in use; discard: removes it
+    unless it is in use.
+    """
 
     folder: Path
     new: bool
+    publish: Callable[[], None] = lambda: None
+    discard: Callable[[], None] = lambda: None
 
 
 def in_use(parts: QueryParts, plan: Run) -> Path | None:
@@ -48,31 +59,31 @@ def in_generation(plan: Run, generation: Path) -> Run:
     return plan if plan.query.checkpoint else replace(plan, checkpoint=str(generation / "checkpoint"))
 
 
-@contextmanager
-def generation_of(parts: QueryParts, plan: Run, old: Path | None) -> Iterator[Generation]:
-    """The generation of a query that is started. old: the one that it continues; None for a new one, which is
-    put in use when the block ends without an error, and else is removed. Raises EngineFault, OSError.
+def generation_for(parts: QueryParts, plan: Run, old: Path | None) -> Generation:
+    """The generation of a query that is started. old: the one that it continues; None for a new one. Raises
+    EngineFault, OSError.
     """
     if old is not None:
-        yield Generation(old, new=False)
-        return
+        return Generation(old, new=False)
     if plan.transient:
         folder = Path(plan.checkpoint).parent
         claim(folder.parent)
         private_folder(folder)
-        yield Generation(folder, new=True)
-        return
+        return Generation(folder, new=True)
     generations = Generations(parts.places.query(plan.query.name))
     folder = generations.prepare()
-    try:
-        yield Generation(folder, new=True)
+
+    def publish() -> None:
         generations.publish(folder)
-    except BaseException:
+        with suppress(OSError, EngineFault):  # the next start clears them
+            generations.clear()
+
+    def discard() -> None:
         generations.discard(folder)
         for sink in (*plan.query.sinks, plan.query.late):
             parts.live.forget(sink.casefold())
-        raise
-    generations.clear()
+
+    return Generation(folder, True, publish, discard)
 
 
 def record_checkpoint(plan: Run, generation: Path, query: str) -> None:
@@ -120,3 +131,82 @@ def _recorded(generation: Path) -> str:
         return (generation / CHECKPOINT_ID).read_text("utf-8")
     except FileNotFoundError:
         return ""
+
+
+def old_checkpoint(plan: Run, folder: Folder, old: Path | None) -> str:
+    """Where the checkpoint before FROM BEGINNING and FROM NOW is kept; "" without one. A folder of the
+    user's is moved aside. old: the generation that was in use.
+    """
+    if plan.begins not in ("now", "beginning"):
+        return ""
+    if plan.query.checkpoint:
+        return folder.set_aside()
+    return str(old / "checkpoint") if old is not None and (old / "checkpoint").exists() else ""
+
+
+def begin_checkpoint(
+    parts: QueryParts, plan: Run, choice: Choice, env: dict[str, Any], folder: Folder
+) -> None:
+    """Create the folder of the checkpoint; FROM NOW also skips the available input."""
+    _set_checkpoint_manager(parts, plan.checkpoint)
+    if not _is_url(plan.checkpoint):
+        private_folder(Path(plan.checkpoint))  # Spark would let others read it
+    if plan.begins not in ("now", "beginning") and folder.newest("offsets") < 0:
+        folder.remove_unfinished()
+    if plan.begins == "now":
+        pass_over(parts, plan, choice, env)
+
+
+def _set_checkpoint_manager(parts: QueryParts, checkpoint: str) -> None:
+    """Set the fast checkpoint file manager, which is only safe on a local file system."""
+    key = "spark.sql.streaming.checkpointFileManagerClass"
+    if parts.settings.start_conf().get(key) != LOCAL_CHECKPOINTS:
+        return
+    if _is_url(checkpoint) and not checkpoint.startswith("file:"):
+        parts.spark.conf.unset(key)
+    else:
+        parts.spark.conf.set(key, LOCAL_CHECKPOINTS)
+
+
+def _is_url(path: str) -> bool:
+    return "://" in path or path.startswith("file:")
+
+
+def pass_over(parts: QueryParts, plan: Run, choice: Choice, env: dict[str, Any]) -> None:
+    """Advance a new checkpoint to the current end of the input: see Run.passing_over."""
+    *steps, last = plan.passing_over(choice.mode)
+    run(tuple(steps), env)
+    if _reads_more(env["result"]._jdf.queryExecution().analyzed()):
+        raise RuleFault(
+            "FROM NOW needs a query that reads only streams of the console",
+            detail="this query reads a stream that only Spark knows",
+            hint="CREATE STREAM … USING … for it, or omit FROM NOW",
+            span=plan.body_span,
+            code="FOREIGN_STREAM",
+        )
+    run((last,), env)
+    handle = env["query"]
+    try:
+        while not handle.awaitTermination(POLL):
+            parts.cancel.check()
+    except Cancelled:
+        handle.stop()
+        if plan.query.checkpoint:
+            Folder(parts.spark, plan.checkpoint).set_aside()
+        raise
+    except Exception as error:
+        raise query_fault(error, plan.query.name) from error
+    Folder(parts.spark, plan.checkpoint).write(FROM_NOW, "")
+    run(plan.program, env)
+
+
+def _reads_more(plan: Any) -> bool:
+    """Whether a plan has a streaming source whose rows are not filtered out."""
+    if not plan.isStreaming() or (
+        plan.getClass().getSimpleName() == "Filter" and plan.condition().sql() == "false"
+    ):
+        return False
+    children = plan.children()
+    if not children.size():
+        return True
+    return any(_reads_more(children.apply(i)) for i in range(children.size()))

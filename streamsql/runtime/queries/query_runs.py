@@ -19,18 +19,22 @@ from streamsql.guard import log
 from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
+from streamsql.query_facts import Failure
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Events
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.live.refreshes import Refreshes
+from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.python_code_checks import digests
 from streamsql.runtime.queries.output_mode import first_choice, placed, spark_verdict
-from streamsql.runtime.queries.progress import Monitor, QueryReported
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.query_waits import POLL, idle_event, time_left, wait_one
-from streamsql.runtime.queries.restart_policy import Failure, next_start
+from streamsql.runtime.queries.report_listener import Monitor
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stop import PATIENCE, Ending
+
+FAILURES = 5
+"""How many failures of each query are kept."""
 
 
 class Queries:
@@ -73,14 +77,14 @@ class Queries:
         with self._changing:
             self._all = {**self._all, running.name.casefold(): running}
 
-    def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool = False) -> rules.Choice:
+    def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool) -> rules.Choice:
         """Run a plan's program up to its result, and return the first output mode that Spark accepts.
 
         env: the program's variables; fresh: the checkpoint will be a new one. Starts nothing. Raises
         faults, or exceptions of Spark.
         """
         if not fresh:
-            self._check_checkpoint(plan, env["spark"])
+            self._check_checkpoint(plan)
         run(plan.program, env)
         choice = first_choice(plan, env["spark"], env["result"])
         for target in plan.targets:
@@ -96,10 +100,10 @@ class Queries:
         plan: Run,
         env: dict[str, Any],
         choice: rules.Choice,
-        facts: Callable[[], dict[str, Any]] | None = None,
-        code: dict[str, str] | None = None,
-        beside: Callable[[Running], None] = lambda running: None,
-        folder: Folder | None = None,
+        facts: Callable[[], dict[str, Any]],
+        code: dict[str, str],
+        beside: Callable[[Running], None],
+        folder: Folder,
     ) -> Running:
         """Start a prepared query. facts: returns what its checkpoint records about it, that of a transient
         query once it is kept; code: the digests of its functions, by module; beside: starts what runs beside
@@ -109,7 +113,6 @@ class Queries:
         if monitor not in self._followed:
             self._followed[monitor] = monitor.events.subscribe(QueryReported, self.events.publish)
         writer = plan.writer(choice.mode)
-        folder = folder or Folder(env["spark"], plan.checkpoint)
         before = read_marker(folder).get("code", {})
         run(writer, env)
         handle = env["query"]
@@ -117,14 +120,13 @@ class Queries:
         running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
         beside(running)
         self.take_up(running)
-        code = (code or {}) | digests((*plan.program, *writer))
+        code = code | digests((*plan.program, *writer))
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (Note("CODE_CHANGED", _CHANGED.format(" and ".join(changed))),)
-        if facts is not None:
-            running.mark = lambda: _mark(folder, plan, facts(), code)
-            if not plan.transient:
-                running.mark()
+        running.record = lambda: _mark(folder, plan, facts(), code)
+        if not plan.transient:
+            running.record()
         return running
 
     def failed(self, running: Running, *, worked: bool | None = None) -> None:
@@ -134,9 +136,10 @@ class Queries:
         """
         assert running.fault is not None
         if not running.plan.transient:
-            known = self.failures.setdefault(running.name.casefold(), [])
-            known.append(Failure.of(running))
-            del known[: -Failure.KEPT]
+            at = datetime.now().isoformat(" ", "seconds")
+            failures = self.failures.setdefault(running.name.casefold(), [])
+            failures.append(Failure(at, running.batch, running.fault.message))
+            del failures[:-FAILURES]
             self.failure_counts[running.name.casefold()] += 1
         if worked is None and running.plan.query.restart:
             running.catch_up()
@@ -145,10 +148,10 @@ class Queries:
             running.reported = True
             self.refreshes.fail(owner.handle, _of_stage(running.fault, owner, self.refreshes.catalog))
         did = bool(running.reports.last) if worked is None else worked
-        running.again_at = next_start(running, worked=did)
+        running.again_at = running.next_start(worked=did)
         self.events.publish(QueryReported())
 
-    def _check_checkpoint(self, plan: Run, spark: Any) -> None:
+    def _check_checkpoint(self, plan: Run) -> None:
         for other in self.all.values():
             if other.status() in BUSY and other.plan.checkpoint == plan.checkpoint:
                 raise NameFault(

@@ -13,8 +13,8 @@ from streamsql.plan.planner import start_plan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.queries.parts import QueryParts
-from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.program_parts import QueryParts
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start import start_query
 

@@ -11,17 +11,21 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
+from streamsql.language.durations import seconds
 from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
-from streamsql.runtime.queries.late_writes import LateWrites
-from streamsql.runtime.queries.progress import Reports
+from streamsql.runtime.queries.late_rows_thread import LateWrites
+from streamsql.runtime.queries.progress_reports import Reports
 from streamsql.runtime.queries.stop import Ending
 
 BUSY = ("running", "stopping")
 """The statuses of a query that Spark runs."""
 GOING_ON = (*BUSY, "restarting")
 """The statuses of a query that has not ended."""
+
+LONGEST_DELAY = 600.0
+"""The delay between two restarts doubles up to this many seconds; a longer interval is kept as it is."""
 
 
 @dataclass
@@ -36,7 +40,7 @@ class Running:
     ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
     of restarts in a row before this run; again_at: when the next one is, by time.monotonic(). on_fault: is
     called once the fault of the query is known. ended_with_spark: it would still run, had Spark not ended.
-    mark: records the query in its checkpoint, so that it can be resumed.
+    record: records the query in its checkpoint, so that it can be resumed.
     """
 
     plan: Run
@@ -64,7 +68,7 @@ class Running:
     explained: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     ended_with_spark: bool = False
-    mark: Callable[[], None] = lambda: None
+    record: Callable[[], None] = lambda: None
 
     @property
     def mode_notes(self) -> tuple[Note, ...]:
@@ -130,7 +134,7 @@ class Running:
             return "restarting"
         return "FAILED" if self.fault else "stopped" if self.stopped else "finished"
 
-    def told_status(self) -> str:
+    def reported_status(self) -> str:
         """The status by what Spark has reported, without a call of Spark where the query runs. To be used
         after a `catch_up` that succeeded.
         """
@@ -202,6 +206,22 @@ class Running:
         with self.lock:
             self.again_at, self.fault, self.stopped = None, None, True
 
+    def next_start(self, *, worked: bool) -> float | None:
+        """When a query that has just failed is restarted, by time.monotonic(); None: never.
+
+        worked: it completed a micro-batch before, which resets the count. A fault that is certain to recur
+        is not retried.
+        """
+        rule = self.plan.query.restart
+        if rule is None or self.stopped or self.certain:
+            return None
+        if worked:
+            self.tries = 0
+        if self.tries >= rule.times:
+            return None
+        every = seconds(rule.every)
+        return time.monotonic() + min(every * 2**self.tries, max(every, LONGEST_DELAY))
+
     def when_again(self) -> str:
         """The time of the next restart, as a sentence; empty when there is none."""
         rule, at = self.plan.query.restart, self.again_at
@@ -222,5 +242,4 @@ class Running:
         try:
             return int(self.handle._jsq.streamingQuery().getLatestExecutionContext().batchId())
         except Exception:  # the JVM has ended, or the query runs without micro-batches
-            last = self.reports.newest(1)
-            return int(last[-1].get("batchId", -2)) + 1 if last else -1
+            return int(self.reports.latest.get("batchId", -2)) + 1

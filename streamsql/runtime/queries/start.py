@@ -1,60 +1,57 @@
-"""Starts a streaming query, and removes one."""
+"""Starts a query, and removes one."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from streamsql.calls import evaluate
-from streamsql.connectors.base import ASYNC_INTERVAL, ASYNC_PROGRESS
 from streamsql.connectors.memory import rows_variable
-from streamsql.connectors.option_values import check_secrets
-from streamsql.connectors.registry import connector
-from streamsql.definitions import Sink, Stream
-from streamsql.errors import EngineFault, Note, RuleFault
-from streamsql.language.statements.base import Name
+from streamsql.errors import Note
 from streamsql.plan import plans
 from streamsql.plan.changes import Changes
-from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.events import Events
-from streamsql.runtime.engine.package_loader import is_there
-from streamsql.runtime.live.recorded_progress import Recorded, of_checkpoint, of_late_rows
-from streamsql.runtime.preflight.connectivity import check_servers
+from streamsql.runtime.live.recorded_progress import of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.database_types import check_database_types
-from streamsql.runtime.preflight.file_names import check_file_names, follow_file_names
-from streamsql.runtime.preflight.kafka_topics import check_sink_topics
-from streamsql.runtime.preflight.local_paths import check_alone, check_log
+from streamsql.runtime.preflight.file_names import follow_file_names
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
-from streamsql.runtime.queries.first_rows import give_first_rows
-from streamsql.runtime.queries.kept_rows import check_rows, rows_to_write
+from streamsql.runtime.queries.late_rows_thread import LateWrites
 from streamsql.runtime.queries.new_generations import (
     Generation,
+    begin_checkpoint,
     check_checkpoint,
-    generation_of,
+    generation_for,
     in_generation,
     in_use,
+    old_checkpoint,
     record_checkpoint,
 )
 from streamsql.runtime.queries.null_columns import follow_null_columns
-from streamsql.runtime.queries.parts import QueryParts
-from streamsql.runtime.queries.progress import Output, TableOutput
-from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
-from streamsql.runtime.queries.stage_frames import check_stages
-from streamsql.runtime.queries.start_changes import launch_changes
-from streamsql.runtime.queries.start_checkpoint import prepared_checkpoint
-from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
+from streamsql.runtime.queries.program_parts import QueryParts
+from streamsql.runtime.queries.progress_reports import Output, TableOutput
+from streamsql.runtime.queries.run import BUSY, Running
+from streamsql.runtime.queries.start_checks import (
+    check_alone_in_folders,
+    check_gaps,
+    check_logs,
+    check_places,
+    check_rows_of,
+    check_sink_of_changes,
+)
 from streamsql.runtime.queries.start_refresh import (
     analysed,
     await_first,
     changed_input,
     check_computes,
+    check_stages,
+    launch_changes,
     launch_refresh,
 )
+from streamsql.runtime.queries.start_steps import Step, nothing, run_steps
+from streamsql.runtime.queries.written_rows import begin_late, give_first_rows, rows_to_write
 from streamsql.runtime.workspace.owned_folders import remove
 
 
@@ -63,228 +60,314 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
     checks of the new one have passed. Raises faults, Cancelled, or exceptions of Spark.
     """
     with parts.cancel.holding(parts.queries.starting):
-        known = parts.queries.all.get(plan.query.name.casefold())
-        if known is not None and not replaces and known.status() == "running":
-            return known  # another client, or a server that resumes it, was faster
+        before = parts.queries.all.get(plan.query.name.casefold())
+        if before is not None and not replaces and before.status() == "running":
+            return before  # another client, or a server that resumes it, was faster
         stages = parts.catalog.stages_of(plan.query.name) if replaces else ()
-        if isinstance(plan, plans.Refresh):
-            running = _start_refresh(parts, plan, replaces)
-        else:
-            running = _start(parts, plan, replaces)
+        running = _start(parts, plan, replaces)
         left = {stage.name for stage in stages} - {s.name for s in parts.catalog.stages_of(plan.query.name)}
         for name in left:
             remove(Path(parts.places.query(name)))
         return running
 
 
-def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
-    """Start to refresh a live table; a new one has its first rows when this returns. Of an INSERT, start to
-    keep its sink in step.
-    """
-    if isinstance(plan, Changes):
-        _check_sink_of_changes(parts, plan)
-    if plan.stages:
-        return _start_stages(parts, plan, replaces)
-    if isinstance(plan, Changes):
-        schema = analysed(parts, plan)
-        check_database_types(parts.spark, plan.sink, type(schema)(schema.fields[:-2]))
-        parts.cancel.check()
-        return launch_changes(parts, plan, schema)
-    try:
-        schema = analysed(parts, plan)
-    except Exception as error:
-        raise error if replaces else changed_input(error, plan) from error
-    parts.cancel.check()
-    if replaces:
-        if plan.query.name.casefold() in parts.catalog.queries:
-            check_computes(parts, plan, schema)  # else the one that it replaces goes on
-        forget_query(parts, plan.query.name, files=False)
-    running = launch_refresh(parts, plan, schema)
-    if replaces:
-        try:
-            await_first(parts, running)
-        except Exception:
-            forget_query(parts, plan.query.name)
-            parts.live.forget(plan.query.name.casefold())
-            raise
-    return running
-
-
-def _check_sink_of_changes(parts: QueryParts, plan: Changes) -> None:
-    """Check secrets, servers, drivers and topics before anything is started."""
-    sinks = (plan.sink,)
-    check_secrets(sinks, plan.query.text)
-    check_servers(sinks)
-    parts.packages.provide(parts.spark, plan.writer("changes"), parts.cancel)
-    check_drivers(parts, sinks)
-    check_sink_topics(parts.spark, sinks, parts.cancel)
-    check_logs(parts, sinks, keeps=False)
-
-
-def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
-    """Start the stages that do not run, then what is computed from them."""
-    new = replaces or plan.query.name.casefold() not in parts.catalog.queries
-    if new:
-        with parts.own_state_provider(plan.program):
-            check_stages(parts, plan)
-        parts.cancel.check()
-        forget_query(parts, plan.query.name, files=False)
-    parts.current.update(plan.with_stages)
-    started = list[Running]()
-    try:
-        for stage in plan.stages:
-            known = parts.queries.all.get(stage.query.name.casefold())
-            if known is None or known.status() not in BUSY:
-                started.append(_start(parts, stage, replaces))
-        schema = analysed(parts, plan)
-        if isinstance(plan, Changes):
-            running = launch_changes(parts, plan, schema)
-        else:
-            running = launch_refresh(parts, plan, schema)
-        running.notes = tuple(dict.fromkeys(note for stage in started for note in stage.notes))
-        if replaces:
-            await_first(parts, running)
-        return running
-    except Exception:
-        for each in started:
-            parts.queries.stop(each, CancelToken())
-        if new:
-            forget_query(parts, plan.query.name)
-        if replaces:
-            parts.live.forget(plan.query.name.casefold())
-        raise
-
-
 def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
-    late = late_sinks(plan)
-    env = _checked(parts, plan, late)
-    old = in_use(parts, plan)
-    anew = replaces or plan.begins in ("now", "beginning")
-    if old is not None:
-        plan = in_generation(plan, old)
-    else:
-        anew = anew or not plan.query.checkpoint
-    folder = Folder(parts.spark, plan.checkpoint)
-    begun = -1 if anew else folder.newest("offsets")
-    check_logs(parts, (t.sink for t in plan.targets), keeps=not plan.feeds_batches, begun=begun)
-    check_logs(parts, late, keeps=False, begun=begun)
-    _check_gaps(plan, folder, begun)
-    _check_alone(parts, plan)
-    env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
+    if isinstance(plan, plans.Refresh):
+        refresh = RefreshStart(parts, plan, replaces)
+        run_steps(refresh.steps())
+        return refresh.running
+    start = StreamingStart(parts, plan, replaces)
+    run_steps(start.checks())
     with parts.own_state_provider(plan.program):
-        choice = parts.queries.prepare(plan, env, fresh=replaces)
-        facts = functools.cache(functools.partial(facts_now, plan, choice.mode, env["result"]))
-        notes = tuple[Note, ...]()
-        if not plan.transient:
-            facts()
-        if not plan.transient and not anew:
-            known = plan.query.name.casefold() in parts.catalog.queries
-            if old is not None:
-                check_checkpoint(plan, old, folder)
-            notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known)
-        register_schemas(((t.sink, t.rows) for t in plan.targets), env)
-        for target in plan.targets:
-            if target.sink.connector == "jdbc":
-                check_database_types(parts.spark, target.sink, evaluate(target.rows, env).schema)
-        if plan.begins not in ("now", "beginning"):
-            _check_rows(parts, plan, late, folder, continued=old is not None and not replaces)
-        parts.cancel.check()  # what follows stops the old query or moves its checkpoint
-        if replaces and not plan.query.owner:  # a stage has been forgotten with its live table
-            forget_query(parts, plan.query.name, files=False)
-        with generation_of(parts, plan, None if anew else old) as generation:
-            plan = in_generation(plan, generation.folder)
-            folder = Folder(parts.spark, plan.checkpoint)
-            env["checkpoint"] = lambda name: str(generation.folder / "checkpoint")
-            with prepared_checkpoint(parts, plan, choice, env, folder, old) as said:
-                notes = (*notes, *said)
-                record = functools.partial(of_checkpoint, folder)
-                output = _keep_rows(parts, plan, choice, env, record, generation)
-                begin_late(parts, plan, env, functools.partial(of_late_rows, folder), generation)
-                code = parts.modules.digests(plan.reads.functions)
-                if generation.new and not plan.transient:
-                    write_marker(Folder(parts.spark, str(generation.folder)), plan, facts(), code)
-        _add_keys(plan, env)
-        beside = lambda running: write_late(parts, running, env)  # noqa: E731
-        committed = -1 if plan.transient else of_checkpoint(folder).written
-        running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
-        _follow_files(running, parts.events)
-        running.notes = (*notes, *running.notes)
-        running.reports.output = output or running.reports.output
-    if not plan.transient:
-        record_checkpoint(plan, generation.folder, str(running.handle.id))
-        reports = running.reports
-        reports.before, save = parts.kept.follow(running.name, str(running.handle.id), committed)
-        reports.tell(lambda report: save(report, reports.account))
-    return running
+        run_steps(start.steps())
+    start.record()
+    return start.running
 
 
-def _follow_files(running: Running, events: Events) -> None:
-    """Fail a query that reads a file with a name that Spark takes for a pattern; say which columns have no
-    value.
+class RefreshStart:
+    """The start of a query over live tables: it refreshes a live table, or keeps the sink of an INSERT in
+    step. A new live table has its first rows at the end. running: its run, after `launch`.
     """
-    plan = running.plan
-    followers = (
-        follow_file_names(running.name, plan.reads.streams, plan.checkpoint, running.fail),
-        follow_null_columns(plan.reads.streams, events),
-    )
-    for reported in filter(None, followers):
-        running.reports.tell(reported)
 
+    running: Running
 
-def _checked(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> dict[str, Any]:
-    """Check secrets, servers, drivers and topics before anything is started. Returns the program's env."""
-    sinks = tuple(t.sink for t in plan.targets)
-    entries: tuple[Stream | Sink, ...] = (*plan.reads.streams, *sinks, *late)
-    check_secrets(entries, plan.query.text)
-    check_servers(entries)
-    for stream in plan.reads.streams:
-        check_file_names(stream)
-    needs = plan.program + plan.writer("append") + (plan.late.program if plan.late else ())
-    env = parts.env(needs, plan.reads)
-    check_drivers(parts, (*sinks, *late))
-    check_sink_topics(parts.spark, sinks, parts.cancel)
-    return env
+    def __init__(self, parts: QueryParts, plan: plans.Refresh, replaces: bool) -> None:
+        self.parts, self.plan, self.replaces = parts, plan, replaces
+        self.name = plan.query.name
+        self.defined = self.name.casefold() in parts.catalog.queries
+        self.new = replaces or not self.defined
+        self.schema: Any = None
+        self.started: list[Running] = []
 
-
-def _check_rows(
-    parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...], folder: Folder, *, continued: bool
-) -> None:
-    """Raise UnfitRows when the checkpoint has rows that its live tables do not have, or the other way round.
-    continued: the query goes on with its generation; a new one may name a checkpoint that has progress.
-    """
-    if not continued and not plan.query.checkpoint:
-        return
-    for table in plan.live:
-        check_rows(parts.live, table.name, plan, of_checkpoint(folder), continued=continued)
-    for table in (sink for sink in late if sink.is_live):
-        check_rows(parts.live, table.name, plan, of_late_rows(folder), continued=continued)
-
-
-def _keep_rows(
-    parts: QueryParts,
-    plan: plans.Run,
-    choice: Choice,
-    env: dict[str, Any],
-    record: Callable[[], Recorded],
-    generation: Generation,
-) -> Output | None:
-    """Put the rows of the live tables that the query writes into env: the existing rows, or new ones.
-    Returns the counter of the rows that this run writes; None if it has other sinks, too.
-    """
-    output = Output()
-    for table, step in zip(plan.live, plan.keeping(choice.mode), strict=True):
-        fresh = evaluate(step.node, env)
-        if plan.transient:
-            rows = parts.live[table.name.casefold()] = fresh
+    def steps(self) -> list[Step]:
+        """The steps, with what undoes them."""
+        parts, plan, steps = self.parts, self.plan, list[Step]()
+        if isinstance(plan, Changes):
+            steps.append(Step(lambda: check_sink_of_changes(parts, plan)))
+        if plan.stages:
+            steps += [Step(self.check_stages)] if self.new else []
+            steps.append(Step(lambda: parts.current.update(plan.with_stages), self.forget))
+            steps += [Step(self.start_stages, self.stop_stages), Step(self.analyse), Step(self.launch)]
         else:
-            rows = rows_to_write(parts.live, table.name, fresh, plan, record, generation)
-        if len(plan.targets) == 1 and not plan.feeds_batches:
-            give_first_rows(parts, plan, choice.mode, env, rows)
-        env[step.name] = rows
-        others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
-        rows.watchers[:] = list(others)
-        rows.watch(TableOutput(output, rows).watch)
-    return output if len(plan.live) == len(plan.targets) else None
+            steps += [Step(self.analyse), Step(self.replace), Step(self.launch)]
+        if self.replaces:
+            forget = nothing if plan.stages else self.forget
+            steps.append(Step(lambda: await_first(parts, self.running), forget))
+        return steps
+
+    def check_stages(self) -> None:
+        """Let Spark check each stage, and stop the query that this one replaces."""
+        with self.parts.own_state_provider(self.plan.program):
+            check_stages(self.parts, self.plan)
+        self.parts.cancel.check()
+        forget_query(self.parts, self.name, files=False)
+
+    def forget(self) -> None:
+        """Remove a new query."""
+        if self.new:
+            forget_query(self.parts, self.name)
+        if self.replaces:
+            self.parts.live.forget(self.name.casefold())
+
+    def start_stages(self) -> None:
+        """Start the stages that do not run."""
+        for stage in self.plan.stages:
+            before = self.parts.queries.all.get(stage.query.name.casefold())
+            if before is None or before.status() not in BUSY:
+                self.started.append(_start(self.parts, stage, self.replaces))
+
+    def stop_stages(self) -> None:
+        """Stop the stages that were started."""
+        for stage in self.started:
+            self.parts.queries.stop(stage, CancelToken())
+
+    def analyse(self) -> None:
+        """Let Spark analyse the query over the rows that its inputs have now."""
+        try:
+            self.schema = analysed(self.parts, self.plan)
+        except Exception as error:
+            if self.replaces or self.plan.stages or isinstance(self.plan, Changes):
+                raise
+            raise changed_input(error, self.plan) from error
+
+    def replace(self) -> None:
+        """Compute the query once, and stop the one that it replaces."""
+        if isinstance(self.plan, Changes):
+            fields = self.schema.fields[:-2]
+            check_database_types(self.parts.spark, self.plan.sink, type(self.schema)(fields))
+        self.parts.cancel.check()
+        if self.replaces and not isinstance(self.plan, Changes):
+            if self.defined:
+                check_computes(self.parts, self.plan, self.schema)  # else the one that it replaces goes on
+            forget_query(self.parts, self.name, files=False)
+
+    def launch(self) -> None:
+        """Compute the rows from now on."""
+        if isinstance(self.plan, Changes):
+            self.running = launch_changes(self.parts, self.plan, self.schema)
+        else:
+            self.running = launch_refresh(self.parts, self.plan, self.schema)
+        if self.plan.stages:
+            notes = (note for stage in self.started for note in stage.notes)
+            self.running.notes = tuple(dict.fromkeys(notes))
+
+
+class StreamingStart:
+    """The start of a streaming query. plan: with the place of its checkpoint, once that is known; old: the
+    generation in use before; begun: the newest micro-batch of the checkpoint, -1 without one; env: the
+    variables of its program. running: its run, after `launch`.
+    """
+
+    running: Running
+
+    def __init__(self, parts: QueryParts, plan: plans.Run, replaces: bool) -> None:
+        self.parts, self.plan, self.replaces = parts, plan, replaces
+        self.late = (plan.late.sink,) if plan.late else ()
+        self.notes = tuple[Note, ...]()
+        self.output: Output | None = None
+        self.aside = ""
+        self.generation = Generation(Path(), new=False)
+
+    def checks(self) -> tuple[Step, ...]:
+        """What is checked before Spark analyses the query."""
+        return Step(self.check_places), Step(self.find_checkpoint), Step(self.check_folders)
+
+    def steps(self) -> tuple[Step, ...]:
+        """The other steps, with what undoes them. Until the final one, the old generation is in use."""
+        return (
+            Step(self.analyse),
+            Step(self.compare),
+            Step(self.check_targets),
+            Step(self.replace),
+            Step(self.prepare_generation, lambda: self.generation.discard()),
+            Step(self.set_checkpoint_aside, self.put_checkpoint_back),
+            Step(lambda: begin_checkpoint(self.parts, self.plan, self.choice, self.env, self.folder)),
+            Step(self.prepare_rows),
+            Step(lambda: self.generation.publish(), final=True),
+            Step(self.launch),
+            Step(self.follow_files),
+        )
+
+    def check_places(self) -> None:
+        """Check secrets, servers, drivers and topics."""
+        self.env = check_places(self.parts, self.plan, self.late)
+
+    def find_checkpoint(self) -> None:
+        """Find the generation in use, and how far its checkpoint is."""
+        self.old = in_use(self.parts, self.plan)
+        self.anew = self.replaces or self.plan.begins in ("now", "beginning")
+        if self.old is not None:
+            self.plan = in_generation(self.plan, self.old)
+        else:
+            self.anew = self.anew or not self.plan.query.checkpoint
+        self.folder = Folder(self.parts.spark, self.plan.checkpoint)
+        self.begun = -1 if self.anew else self.folder.newest("offsets")
+
+    def check_folders(self) -> None:
+        """Check the folders of the sinks and the checkpoint."""
+        sinks = (target.sink for target in self.plan.targets)
+        check_logs(self.parts, sinks, keeps=not self.plan.feeds_batches, begun=self.begun)
+        check_logs(self.parts, self.late, keeps=False, begun=self.begun)
+        check_gaps(self.plan, self.folder, self.begun)
+        check_alone_in_folders(self.parts, self.plan)
+
+    def analyse(self) -> None:
+        """Let Spark analyse the query, and choose its output mode."""
+        self.env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
+        self.choice = self.parts.queries.prepare(self.plan, self.env, fresh=self.replaces)
+        result = self.env["result"]
+        self.facts = functools.cache(functools.partial(facts_now, self.plan, self.choice.mode, result))
+
+    def compare(self) -> None:
+        """Compare the query with the one that the checkpoint records."""
+        if self.plan.transient:
+            return
+        self.facts()
+        if not self.anew:
+            defined = self.plan.query.name.casefold() in self.parts.catalog.queries
+            if self.old is not None:
+                check_checkpoint(self.plan, self.old, self.folder)
+            conf = self.parts.spark.conf
+            self.notes = check_unchanged(self.plan, self.folder, self.facts(), conf, defined=defined)
+
+    def check_targets(self) -> None:
+        """Compare the rows with the sinks, and with the rows of the live tables."""
+        register_schemas(((t.sink, t.rows) for t in self.plan.targets), self.env)
+        for target in self.plan.targets:
+            if target.sink.connector == "jdbc":
+                schema = evaluate(target.rows, self.env).schema
+                check_database_types(self.parts.spark, target.sink, schema)
+        if self.plan.begins not in ("now", "beginning"):
+            continued = self.old is not None and not self.replaces
+            check_rows_of(self.parts, self.plan, self.late, self.folder, continued=continued)
+
+    def replace(self) -> None:
+        """Stop the query that this one replaces."""
+        self.parts.cancel.check()  # what follows stops the old query or moves its checkpoint
+        if self.replaces and not self.plan.query.owner:  # a stage has been forgotten with its live table
+            forget_query(self.parts, self.plan.query.name, files=False)
+
+    def prepare_generation(self) -> None:
+        """Take the generation in use, or prepare a new one beside it."""
+        self.generation = generation_for(self.parts, self.plan, None if self.anew else self.old)
+        self.plan = in_generation(self.plan, self.generation.folder)
+        self.folder = Folder(self.parts.spark, self.plan.checkpoint)
+        self.env["checkpoint"] = lambda name: str(self.generation.folder / "checkpoint")
+
+    def set_checkpoint_aside(self) -> None:
+        """Keep the old checkpoint where the query begins anew."""
+        self.aside = old_checkpoint(self.plan, self.folder, self.old)
+        if self.aside:
+            self.notes += (Note("CHECKPOINT_KEPT", f"the old checkpoint is kept as {self.aside}"),)
+
+    def put_checkpoint_back(self) -> None:
+        """Move the checkpoint of the user back to its place."""
+        if self.aside and self.plan.query.checkpoint:
+            self.folder.put_back(self.aside)
+
+    def prepare_rows(self) -> None:
+        """Prepare the rows of the live tables, and what writes late rows."""
+        self.keep_rows()
+        begin_late(self.parts, self.plan, self.env, lambda: of_late_rows(self.folder), self.generation)
+        self.code = self.parts.modules.digests(self.plan.reads.functions)
+        if self.generation.new and not self.plan.transient:
+            folder = Folder(self.parts.spark, str(self.generation.folder))
+            write_marker(folder, self.plan, self.facts(), self.code)
+
+    def keep_rows(self) -> None:
+        """Put the rows of the live tables that the query writes into env: the existing rows, or new ones.
+        output: the counter of the rows that this run writes; None if it has other sinks, too.
+        """
+        parts, plan, output = self.parts, self.plan, Output()
+        alone = len(plan.targets) == 1 and not plan.feeds_batches
+        record = lambda: of_checkpoint(self.folder)  # noqa: E731
+        for table, step in zip(plan.live, plan.keeping(self.choice.mode), strict=True):
+            fresh = evaluate(step.node, self.env)
+            if plan.transient:
+                rows = parts.live[table.name.casefold()] = fresh
+            else:
+                rows = rows_to_write(parts.live, table.name, fresh, plan, record, self.generation)
+            if alone:
+                give_first_rows(parts, plan, self.choice.mode, self.env, rows)
+            self.env[step.name] = rows
+            others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
+            rows.watchers[:] = list(others)
+            rows.watch(TableOutput(output, rows).watch)
+        self.output = output if len(plan.live) == len(plan.targets) else None
+
+    def launch(self) -> None:
+        """Start the query in Spark."""
+        parts, plan, env = self.parts, self.plan, self.env
+        if plan.live and len(plan.targets) == 1 and not plan.feeds_batches:
+            # The query itself computes the text of the keys of its live table. In LiveRows.feed that would be
+            # a second query to analyse and plan in each micro-batch.
+            variable = rows_variable(plan.sink.name)
+            env["result"], env[variable] = env[variable].keyed(env["result"]), _KeyedRows(env[variable])
+        self.committed = -1 if plan.transient else of_checkpoint(self.folder).written
+        self.running = parts.queries.launch(
+            plan, env, self.choice, self.facts, self.code, self.write_late, self.folder
+        )
+        self.running.notes = (*self.notes, *self.running.notes)
+        self.running.reports.output = self.output or self.running.reports.output
+
+    def write_late(self, running: Running) -> None:
+        """Write the late rows of a run from now on."""
+        plan = self.plan
+        if plan.late is None:
+            return
+        running.late = LateWrites(
+            running.name,
+            plan.late.sink.name,
+            self.env[plan.late.writer],
+            running.in_spark,
+            running.reports,
+            running.catch_up,
+            lambda token: self.parts.under(token).env((), plan.reads),
+            running.fail,
+        )
+        running.late.start(self.parts.events)
+
+    def follow_files(self) -> None:
+        """Fail a query that reads a file with a name that Spark takes for a pattern; say which columns have
+        no value.
+        """
+        running, streams = self.running, self.plan.reads.streams
+        followers = (
+            follow_file_names(running.name, streams, self.plan.checkpoint, running.fail),
+            follow_null_columns(streams, self.parts.events),
+        )
+        for reported in filter(None, followers):
+            running.reports.tell(reported)
+
+    def record(self) -> None:
+        """Record the checkpoint, and save the account of the query from now on."""
+        if self.plan.transient:
+            return
+        query = str(self.running.handle.id)
+        record_checkpoint(self.plan, self.generation.folder, query)
+        reports = self.running.reports
+        reports.before, save = self.parts.histories.follow(self.running.name, query, self.committed)
+        reports.tell(lambda report: save(report, reports.account))
 
 
 class _KeyedRows:
@@ -295,15 +378,6 @@ class _KeyedRows:
 
     def feed(self, batch: Any, batch_id: int) -> None:
         self.rows.feed(batch, batch_id, keyed=True)
-
-
-def _add_keys(plan: plans.Run, env: dict[str, Any]) -> None:
-    """Let the query itself compute the text of the keys of its live table. In LiveRows.feed it would be a
-    second query to analyse and plan in each micro-batch.
-    """
-    if plan.live and len(plan.targets) == 1 and not plan.feeds_batches:
-        variable = rows_variable(plan.sink.name)
-        env["result"], env[variable] = env[variable].keyed(env["result"]), _KeyedRows(env[variable])
 
 
 def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
@@ -318,7 +392,7 @@ def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
         parts.queries.stop(running, parts.cancel)
         parts.queries.forget(name)
     parts.queries.failures.pop(name.casefold(), None)
-    parts.kept.forget(name)
+    parts.histories.forget(name)
     query = parts.catalog.queries.get(name.casefold())
     if query:
         parts.undefine("queries", name)
@@ -326,61 +400,3 @@ def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
             parts.live.forget(fed.casefold())
         if files:
             remove(Path(parts.places.query(query.name)))
-
-
-def check_logs(parts: QueryParts, sinks: Iterable[Sink], *, keeps: bool, begun: int = -1) -> None:
-    """Raise RuleFault when readers of a file sink would miss files: those that another way of writing has
-    written, or those that the query will write. begun: the newest micro-batch of its checkpoint.
-    """
-    for sink in sinks:
-        if sink.connector != "table":
-            check_log(parts.spark, sink, connector(Name(sink.connector)), keeps=keeps, begun=begun)
-
-
-def _check_gaps(plan: plans.Run, folder: Folder, begun: int) -> None:
-    """Raise RuleFault for a checkpoint that Spark can only resume with asynchronous progress tracking: the
-    micro-batch before the newest, `begun`, is not recorded. Spark fails with "batch N doesn't exist".
-    """
-    kind = plan.query.trigger.kind if plan.query.trigger else "default"
-    if (
-        begun < 1
-        or kind == "continuous"
-        or plan.is_tracked_asynchronously
-        or folder.has(f"offsets/{begun - 1}")
-    ):
-        return
-    raise RuleFault(
-        f"the checkpoint of {plan.query.name} can only be resumed with asynchronous progress tracking",
-        detail=f"it was written with it, and does not record micro-batch {begun - 1}",
-        hint=f"use a sink with {ASYNC_PROGRESS} 'true' and {ASYNC_INTERVAL} '0' until two micro-batches have"
-        " run; then the checkpoint can be resumed without it",
-        span=plan.body_span,
-        code="CHECKPOINT_CHANGED",
-    )
-
-
-def _check_alone(parts: QueryParts, plan: plans.Run) -> None:
-    """Raise RuleFault when another query that goes on writes to the folder of a file sink of the plan."""
-    if plan.feeds_batches:
-        return
-    writing = [
-        (running.name, target.sink)
-        for running in list(parts.queries.all.values())
-        if running.name != plan.query.name and not running.is_refresh and not running.plan.feeds_batches
-        if running.status() in GOING_ON
-        for target in running.plan.targets
-    ]
-    for sink in (target.sink for target in plan.targets if target.sink.connector != "table"):
-        check_alone(sink, connector(Name(sink.connector)), writing)
-
-
-def check_drivers(parts: QueryParts, sinks: Iterable[Sink]) -> None:
-    """Raise EngineFault when Spark's JVM does not have the driver that a sink needs."""
-    for sink in sinks:
-        wanted = connector(Name(sink.connector)).driver(sink) if sink.connector != "table" else ""
-        if wanted and not is_there(parts.spark, wanted):
-            raise EngineFault(
-                f"the sink {sink.name} needs the driver {wanted}",
-                hint="streamsql --packages group:name:version …, or --jars FILE",
-                code="MISSING_DRIVER",
-            )

@@ -1,38 +1,107 @@
-"""A live table over live tables is started: its program is run on snapshots of its inputs from now on."""
+"""A query over live tables is started: its program runs on snapshots of its inputs from now on. It gives the
+rows of a live table, or keeps a sink in step with them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import run
+from streamsql.calls import Var, evaluate, run
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import EngineFault, QueryFault, StreamsqlError
 from streamsql.language.query import read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
+from streamsql.plan.changes import Changes as ChangesPlan
 from streamsql.plan.limits import raised_limit
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
+from streamsql.runtime.live.change_log import ChangeLog, UnreadableChanges
 from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.live.kept_columns import Misfit
+from streamsql.runtime.live.recorded_progress import of_changes
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.end_with_input import end_with_input
-from streamsql.runtime.queries.new_generations import generation_of, in_use
-from streamsql.runtime.queries.parts import QueryParts
-from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.new_generations import Generation, generation_for, in_use
+from streamsql.runtime.queries.program_parts import QueryParts
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.workspace.generations import rows_in
+from streamsql.runtime.queries.start_steps import Step, run_steps
+from streamsql.runtime.queries.written_rows import check_rows, rows_to_write
+from streamsql.runtime.workspace.generations import Generations, rows_in
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.changes import Changes
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
+
+
+def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running:
+    """Start to write what changes in the result; after a restart, since it was written last. schema: of the
+    result. Raises RuleFault when rows with other columns were written, UnreadableChanges when it is not known
+    which rows were written.
+    """
+    name = plan.query.name
+    anew = plan.begins in ("beginning", "now") or name.casefold() not in parts.catalog.queries
+    old = None if anew else Generations(parts.places.query(name)).current
+    if old is None and not anew:
+        raise UnreadableChanges(name, Path(parts.places.written(name)), FileNotFoundError())
+    generation = generation_for(parts, plan, old)
+    log, env = ChangeLog(generation.folder / "written"), dict[str, Any]()
+
+    def open_log() -> None:
+        """Open the record of what was written, and the rows of a live table that takes the changes."""
+        if generation.new:
+            log.begin_new(schema, plan.keys)
+        else:
+            log.open(name, schema, plan.keys, accept=plan.begins == "accept")
+            for table in plan.live:
+                check_rows(parts.live, table.name, plan, of_changes(log.folder), continued=True)
+        env.update(_env(parts, plan, schema, log, generation))
+
+    run_steps((Step(open_log, generation.discard), Step(generation.publish, final=True)))
+    changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
+    changes.table, changes.last_batch = log.rows, log.version
+    changes.begin, changes.keep = log.begin, lambda version, rows: log.done(version)
+    changes.silent = plan.begins == "now" and not plan.stages  # these begin now themselves
+
+    def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
+        if log.pending is not None:
+            version, rows = log.pending
+            _ready_to_write(parts, plan)
+            changes.send(changes.table, rows, version)
+            changes.kept(rows, version)
+            log.pending = None
+        table = computed(parts.under(cancel), plan, inputs, schema)
+        _ready_to_write(parts, plan)
+        return table
+
+    return keep_refreshed(parts, plan, changes, compute)
+
+
+def _env(
+    parts: QueryParts, plan: ChangesPlan, schema: Any, log: ChangeLog, generation: Generation
+) -> dict[str, Any]:
+    """The variables of the program that writes changes, with the rows of a live table that takes them."""
+    env = parts.env(plan.writer("changes"), plan.reads, own_session(parts.spark))
+    env |= {"schema": schema, "LiveRows": helper("LiveRows")}
+    for table, step in zip(plan.live, plan.rows(Var("schema")), strict=True):
+        fresh = evaluate(step.node, env)
+        record = lambda: of_changes(log.folder)  # noqa: E731
+        env[step.name] = rows_to_write(parts.live, table.name, fresh, plan, record, generation)
+    return env
+
+
+def _ready_to_write(parts: QueryParts, plan: ChangesPlan) -> None:
+    """Let the jobs of this thread be those of a write: a statement that stops the query waits for it."""
+    parts.under(CancelToken()).env((), replace(plan.reads, live=()))
 
 
 def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
@@ -75,22 +144,23 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
     key, table = plan.query.name.casefold(), plan.sink
     try:
         # Of a new query there are none: those in the folder of its name are of the query that it replaces.
-        known = parts.live.get(key) if key in parts.catalog.queries else None
+        rows = parts.live.get(key) if key in parts.catalog.queries else None
     except UnreadableRows:
-        known = None  # all of them are computed now
-    if known is not None and known.schema != schema:
+        rows = None  # all of them are computed now
+    if rows is not None and rows.schema != schema:
         try:
             parts.live.fit(key, schema, table.retain)
         except Misfit:
-            known = None
-    if known is None or known.mode != "complete":
-        known = helper("LiveRows")(schema, "complete", None, table.retain)
+            rows = None
+    if rows is None or rows.mode != "complete":
+        rows = helper("LiveRows")(schema, "complete", None, table.retain)
         if plan.transient:
-            parts.live[key] = known
+            parts.live[key] = rows
         else:
-            with generation_of(parts, plan, in_use(parts, plan)) as generation:
-                parts.live.begin(key, known, rows_in(generation.folder, plan.query.name))
-    rows: LiveRows = known
+            generation = generation_for(parts, plan, in_use(parts, plan))
+            place = rows_in(generation.folder, plan.query.name)
+            begin = Step(lambda: parts.live.begin(key, rows, place), generation.discard)
+            run_steps((begin, Step(generation.publish, final=True)))
 
     def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
         return computed(parts.under(cancel), plan, inputs, schema)
@@ -200,11 +270,11 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
 
 def _why_so_many(inputs: Mapping[str, RowsAt], limit: int) -> str:
     """What makes a result large, in words."""
-    kept = "all its rows are kept in memory"
+    reason = "all its rows are kept in memory"
     if len(inputs) < 2 and sum(at.count for at in inputs.values()) > limit:
-        return kept
+        return reason
     counts = " and ".join(f"{at.count:,} of {name}" for name, at in inputs.items())
-    return f"{kept}; it reads {counts}: a join without a key in its ON multiplies them"
+    return f"{reason}; it reads {counts}: a join without a key in its ON multiplies them"
 
 
 def _limit(plan: plans.Refresh) -> int:
@@ -212,3 +282,24 @@ def _limit(plan: plans.Refresh) -> int:
     if plan.query.live_table or plan.transient:
         return plan.sink.retain
     return plan.query.retain or max(table.retain for table in plan.reads.live)
+
+
+def stage_frames(parts: QueryParts, plan: plans.Refresh) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the streaming DataFrame of each stage by its name, the variables of the program of the rest). Raises
+    faults, and exceptions of Spark, for a stage that Spark refuses. Starts nothing.
+    """
+    names = {stage.sink.name for stage in plan.stages}
+    others = tuple(table for table in plan.reads.live if table.name not in names)
+    env = parts.env(plan.program, replace(plan.reads, live=others))
+    frames = {}
+    for stage in plan.stages:
+        own = parts.env(stage.program, stage.reads) | {"LiveRows": helper("LiveRows")}
+        choice = parts.queries.prepare(stage, own, fresh=True)
+        frames[stage.query.name] = own["result"]
+        env |= {step.name: evaluate(step.node, own) for step in stage.keeping(choice.mode)}
+    return frames, env
+
+
+def check_stages(parts: QueryParts, plan: plans.Refresh) -> None:
+    """Raise the fault, or exception of Spark, of a query in stages that cannot run."""
+    run(plan.program, stage_frames(parts, plan)[1])

@@ -13,8 +13,8 @@ from typing import Any
 
 from streamsql.errors import UsageFault
 from streamsql.runtime.embedded.durable_files import write_file
-from streamsql.runtime.workspace.formats import STATUS, WORKSPACE, check_version
 from streamsql.runtime.workspace.owned_folders import KINDS, TRASH
+from streamsql.runtime.workspace.workspace_files import STATUS, WORKSPACE, check_version
 
 MARKER = "streamsql.json"
 HEAD = "-- The definitions of a streamsql workspace, written by the console."

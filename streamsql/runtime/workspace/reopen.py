@@ -22,10 +22,10 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.workspace import owned_folders
-from streamsql.runtime.workspace.catalog_file import CATALOG
 from streamsql.runtime.workspace.folder import holder
 from streamsql.runtime.workspace.generations import Generations, move_over
 from streamsql.runtime.workspace.store import STATUS, Store
+from streamsql.runtime.workspace.workspace_files import CATALOG
 
 
 @dataclass(frozen=True)
@@ -141,18 +141,18 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
         ("view", sum(not is_table(view) for _, view in parts.temporary.statements())),
         ("function", len(catalog.functions)),
     )
-    there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
+    counts = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     stopped = sum(parts.workspace.past(q.name).status == "stopped" for q in catalog.named(None))
     if stopped and parts.server() is None:  # those of a Spark Connect server go on without a console
-        there.append("1 stopped query" if stopped == 1 else f"{stopped} stopped queries")
-    return (f"{store.folder} holds {', '.join(there)}",) if there else ()
+        counts.append("1 stopped query" if stopped == 1 else f"{stopped} stopped queries")
+    return (f"{store.folder} holds {', '.join(counts)}",) if counts else ()
 
 
 def _stopped(parts: SessionParts) -> tuple[str, ...]:
     """The queries that stopped with the last console, if the prompt has not named them yet."""
     catalog = parts.catalog
     past = {q.name: parts.workspace.past(q.name) for q in catalog.named(None)}
-    return tuple(name for name, known in past.items() if known.console and not known.told)
+    return tuple(name for name, last in past.items() if last.console and not last.told)
 
 
 def take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
@@ -212,8 +212,8 @@ def _ran_as_one(plan: plans.Refresh, store: Store) -> bool:
 
 def _function(function: Function, store: Store) -> Function:
     """A function with its saved properties: its module is imported only when it is first called."""
-    known = {"kind": "table" if function.columns else "scalar"}
-    return replace(function, **(known | store.functions.get(function.name.casefold(), {})))
+    properties = {"kind": "table" if function.columns else "scalar"}
+    return replace(function, **(properties | store.functions.get(function.name.casefold(), {})))
 
 
 def _move_over(parts: SessionParts) -> Iterator[str]:
@@ -244,10 +244,10 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     """Move the folders of queries, live tables and streams that no longer exist into the trash. Returns
     notes.
     """
-    known = _folders_of(parts) | {"live": set()}  # those that are used were moved over
+    used = _folders_of(parts) | {"live": set()}  # those that are used were moved over
     try:
         owned_folders.clear_removed(workspace / "run")
-        moved = owned_folders.put_into_trash(workspace, known)
+        moved = owned_folders.put_into_trash(workspace, used)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         return [Note("LEFTOVERS_NOT_MOVED", f"leftovers of the workspace could not be moved: {reason}")]

@@ -82,9 +82,9 @@ class SessionWorkspace:
         """Record that the prompt has named the queries that stopped with the last console."""
         if self._store is None or self._read_only:
             return
-        told = {n: replace(p, told=bool(p.console)) for n, p in self._store.past.items()}
-        if told != self._store.past:
-            self._store.past = told
+        named = {n: replace(p, told=bool(p.console)) for n, p in self._store.past.items()}
+        if named != self._store.past:
+            self._store.past = named
             self.save_status()
 
     # ---- reading --------------------------------------------------------------------------
@@ -96,16 +96,16 @@ class SessionWorkspace:
         if self._store is None:
             return Past("stopped")
         if not self._read_only:
-            known = self._store.past.get(query.casefold()) or Past("stopped")
-            return replace(known, status="resuming") if self.resuming and known.console else known
+            last = self._store.past.get(query.casefold()) or Past("stopped")
+            return replace(last, status="resuming") if self.resuming and last.console else last
         self._store.read_status(runs=bool(holder(self._store.folder)))
-        known = self._store.past.get(query.casefold()) or Past("stopped")
-        status = "running elsewhere" if known.status == "running" else known.status
-        return replace(known, status=status, batch=max(known.batch, self._last_commit(query)))
+        last = self._store.past.get(query.casefold()) or Past("stopped")
+        status = "running elsewhere" if last.status == "running" else last.status
+        return replace(last, status=status, batch=max(last.batch, self._last_commit(query)))
 
     def _last_commit(self, query: str) -> int:
-        known = self._current.snapshot.queries.get(query.casefold())
-        place = (known.checkpoint if known else "") or self._places.checkpoint(query)
+        definition = self._current.snapshot.queries.get(query.casefold())
+        place = (definition.checkpoint if definition else "") or self._places.checkpoint(query)
         try:
             numbers = (f.name for f in (Path(place) / "commits").iterdir())
             return max((int(n) for n in numbers if n.isdigit()), default=-1)

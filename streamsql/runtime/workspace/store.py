@@ -20,13 +20,12 @@ from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.redaction import holds_secret
 from streamsql.language.script import Written
 from streamsql.language.statements.base import Statement
+from streamsql.query_facts import Failure
 from streamsql.runtime.embedded.durable_files import write_file
-from streamsql.runtime.queries.restart_policy import Failure
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.workspace.catalog_file import CATALOG, read_statements
-from streamsql.runtime.workspace.formats import STATUS as STATUS_VERSION
-from streamsql.runtime.workspace.formats import check_version
 from streamsql.runtime.workspace.marker import HEAD
+from streamsql.runtime.workspace.workspace_files import CATALOG, check_version, read_statements
+from streamsql.runtime.workspace.workspace_files import STATUS as STATUS_VERSION
 from streamsql.secrets import redact_option
 
 LEFT, LOST = "left", "lost"
@@ -60,7 +59,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CatalogEntry:
     """An entry of the catalog: its kind and name, and the statement that creates it. names: the folded names
     of the entries that it needs; readable: whether other statements can read from it.
     """
@@ -101,10 +100,10 @@ class Store:
         """
         file = self.folder / STATUS
         try:
-            known = json.loads(file.read_text("utf-8"))
-            check_version(known, STATUS_VERSION, str(file))
-            self.past = {name: _past(**past) for name, past in known["queries"].items()}
-            self.functions = {name: _function(f) for name, f in known["functions"].items()}
+            saved = json.loads(file.read_text("utf-8"))
+            check_version(saved, STATUS_VERSION, str(file))
+            self.past = {name: _past(**past) for name, past in saved["queries"].items()}
+            self.functions = {name: _function(f) for name, f in saved["functions"].items()}
         except FileNotFoundError:
             return ""
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -129,15 +128,15 @@ class Store:
         entries = {(e.kind, e.name.casefold()): e for e in _entries(catalog, views)}
         self._order = [k for k in self._order if k in entries]
         self._order += [k for k in entries if k not in self._order]
-        kept = {k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v}
-        lines = [f"{setting_sql(key, value)};" for key, value in kept.items()]
+        lasting = {k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v}
+        lines = [f"{setting_sql(key, value)};" for key, value in lasting.items()]
         lines += [entry.text + ";" for entry in _sorted([entries[k] for k in self._order])]
         lines += self.unread
         self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
 
     def save_status(self, queries: Mapping[str, Past], functions: Mapping[str, Function]) -> None:
         """Write the state of queries and the properties of functions. Raises OSError."""
-        known = {
+        status = {
             "version": STATUS_VERSION,
             "queries": {n: asdict(p) for n, p in queries.items()},
             "functions": {
@@ -145,7 +144,7 @@ class Store:
                 for n, f in functions.items()
             },
         }
-        self._write(STATUS, json.dumps(known, indent=1))
+        self._write(STATUS, json.dumps(status, indent=1))
 
     def _write(self, name: str, text: str) -> None:
         """Write a file atomically, if its text has changed."""
@@ -155,23 +154,23 @@ class Store:
         self._last[name] = text
 
 
-def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterable[Kept]:
+def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterable[CatalogEntry]:
     for function in catalog.functions.values():
-        yield Kept("function", function.name, function.sql())
+        yield CatalogEntry("function", function.name, function.sql())
     for stream in catalog.streams.values():
-        yield Kept("stream", stream.name, stream.sql(), _named_by(stream))
+        yield CatalogEntry("stream", stream.name, stream.sql(), _named_by(stream))
     fed = {s.casefold() for q in catalog.queries.values() if q.live_table for s in q.sinks}
     for key, sink in catalog.sinks.items():
         if key not in fed:
-            yield Kept("sink", sink.name, sink.sql())
+            yield CatalogEntry("sink", sink.name, sink.sql())
     for name, view in views:
         if not holds_secret(view.text):
             named = frozenset(relation.name.casefold() for relation in relations_of(view))
-            yield Kept("view", name, view.text, named)
+            yield CatalogEntry("view", name, view.text, named)
     for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
         names = names_in_query(query.text).union(s.casefold() for s in (*query.sinks, query.late))
-        yield Kept("query", query.name, text, names, query.live_table)
+        yield CatalogEntry("query", query.name, text, names, query.live_table)
 
 
 def _named_by(stream: Stream) -> frozenset[str]:
@@ -181,16 +180,16 @@ def _named_by(stream: Stream) -> frozenset[str]:
     return frozenset((stream.malformed_sink.casefold(),)).union(*map(names_in_query, texts))
 
 
-def _sorted(entries: list[Kept]) -> list[Kept]:
+def _sorted(entries: list[CatalogEntry]) -> list[CatalogEntry]:
     """Each entry after those that it names, otherwise in the order of creation."""
-    by_name: dict[str, list[Kept]] = {}
+    by_name: dict[str, list[CatalogEntry]] = {}
     for entry in entries:
         if entry.readable:
             by_name.setdefault(entry.name.casefold(), []).append(entry)
-    done: dict[Kept, None] = {}
-    under_way: set[Kept] = set()
+    done: dict[CatalogEntry, None] = {}
+    under_way: set[CatalogEntry] = set()
 
-    def put(entry: Kept) -> None:
+    def put(entry: CatalogEntry) -> None:
         if entry in done or entry in under_way:
             return
         under_way.add(entry)
@@ -204,31 +203,30 @@ def _sorted(entries: list[Kept]) -> list[Kept]:
     return list(done)
 
 
-def _past(*, failures: Iterable[Mapping[str, Any]] = (), **known: Any) -> Past:
-    past = Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(known, Past))
+def _past(*, failures: Iterable[Mapping[str, Any]] = (), **saved: Any) -> Past:
+    past = Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(saved, Past))
     # Version 1 has no `console`, but the reason as the error.
     console = next((word for word, reason in _ENDED.items() if past.error == reason), "")
     return replace(past, error="", console=console) if console else past
 
 
-def _fields(known: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
+def _fields(values: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
     """The values of a dataclass's fields among those that are known."""
-    return {f.name: known[f.name] for f in fields(of) if f.name in known}
+    return {f.name: values[f.name] for f in fields(of) if f.name in values}
 
 
-def _function(known: Any) -> dict[str, Any]:
+def _function(saved: Any) -> dict[str, Any]:
     """The saved properties of a function; workspaces without a version saved only its folder."""
-    if isinstance(known, str):
-        return {"folder": known}
-    kept = {k: str(known[k]) for k in ("folder", "kind", "form") if k in known}
-    return kept | {"modules": tuple(map(str, known.get("modules", ())))}
+    if isinstance(saved, str):
+        return {"folder": saved}
+    properties = {k: str(saved[k]) for k in ("folder", "kind", "form") if k in saved}
+    return properties | {"modules": tuple(map(str, saved.get("modules", ())))}
 
 
 def past_of(running: Running, failures: Iterable[Failure], console: str = "") -> Past:
     """The state of a query, to be saved. console: see Past; it is about to end, and the query with it."""
     status = running.status()
-    last = running.reports.newest(1)
-    batch = last[-1].get("batchId", -1) if last else -1
+    batch = running.reports.latest.get("batchId", -1)
     since = (running.ended or datetime.now()).isoformat(" ", "seconds")
     if status in GOING_ON and console:
         return Past("stopped", since, "", batch, tuple(failures), console)

@@ -17,7 +17,7 @@ from test_advance import refusal
 from streamsql.errors import InputFault, RuleFault
 from streamsql.results import Rows
 from streamsql.runtime.evidence.event_times import event_times
-from streamsql.runtime.queries.progress import counted_once
+from streamsql.runtime.queries.progress_reports import counted_once
 
 ROOMS = (
     "streamsql/features/lateness/",

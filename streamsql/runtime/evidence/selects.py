@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.errors import Span, StreamsqlError
@@ -37,6 +38,16 @@ class Part:
     def conditions(self) -> list[Expression]:
         """What WHERE puts together by AND."""
         return conditions_of(self.block.where.expression) if self.block.where else []
+
+    @property
+    def counts(self) -> str:
+        """Items of a SELECT: the number of rows as n, and of those that each condition keeps as c0, c1, …"""
+        kept = (f"count_if({c.text}) AS c{number}" for number, c in enumerate(self.conditions))
+        return ", ".join(("count(*) AS n", *kept))
+
+    def kept_by(self, row: Any) -> list[tuple[Expression, int]]:
+        """Each condition with the number of rows that it keeps. row: of `counts`."""
+        return [(condition, row[f"c{number}"]) for number, condition in enumerate(self.conditions)]
 
     def select(self, items: str, where: str = "") -> str:
         """A query over what this SELECT reads."""

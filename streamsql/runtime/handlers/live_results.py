@@ -142,12 +142,12 @@ def _of_refresh(running: Running, parts: SessionParts, zone: str) -> QueryFacts:
 
 def _column(name: Name, rows: LiveRows, table: str) -> str:
     """The name of a column as the table spells it. Raises NameFault."""
-    known = {f.name.casefold(): f.name for f in rows.schema.fields}
-    column = known.get(name.value.casefold())
+    columns = {f.name.casefold(): f.name for f in rows.schema.fields}
+    column = columns.get(name.value.casefold())
     if column is None:
         raise NameFault(
             f"{table} has no column {name}",
-            hint=did_you_mean(name.value, known.values()) or f"columns: {', '.join(known.values())}",
+            hint=did_you_mean(name.value, columns.values()) or f"columns: {', '.join(columns.values())}",
             span=name.span,
             code="UNKNOWN_COLUMN",
         )
@@ -220,7 +220,7 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
     plan = replace(plan, query=replace(plan.query, trigger=None, live_table=True))
     running = parts.newest.started(start_query(parts, plan, replaces=True))
     rows = parts.live[name.casefold()]
-    kept: list[str] = []
+    tables: list[str] = []
 
     def keep() -> str:
         parts.current.update(lambda catalog: catalog.having(plan.sink, plan.query))
@@ -229,14 +229,14 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
         parts.live.begin(name, rows, rows_in(generation, name))
         Generations(generation.parent).publish(generation)
         parts.workspace.save()
-        kept.append(name)
+        tables.append(name)
         return (
             f"kept as the live table {name}: WATCH {name}; shows it again, DROP LIVE TABLE {name}; removes it"
         )
 
     def leave() -> str:
-        if kept:
-            running.mark()
+        if tables:
+            running.record()
             return ""
         over = running.over
         parts.queries.stop(running, parts.cancel, 0)
@@ -317,17 +317,17 @@ def _status(title: str, current: Callable[[], Running | None], parts: SessionPar
 
 def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:
     """Live.fault of the newest run of a query: its failure, unless the prompt has reported it before."""
-    told: list[QueryFault] = []
+    given: list[QueryFault] = []
 
     def fault() -> QueryFault | None:
         running = current()
         if running is None or not running.over or running.status() != "FAILED":
             return None
-        if not told and isinstance(running.fault, QueryFault):
+        if not given and isinstance(running.fault, QueryFault):
             if running.reported and parts.config.interactive:
                 return None  # above the prompt, before its result was asked for
             running.reported = True
-            told.append(running.fault)
-        return told[0] if told else None
+            given.append(running.fault)
+        return given[0] if given else None
 
     return fault

@@ -21,7 +21,7 @@ from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Reads
 from streamsql.results import Result
-from streamsql.runtime.checkpoints.batch_history import KeptBatches
+from streamsql.runtime.checkpoints.batch_history import BatchHistories
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.cluster_cores import fit_partitions
@@ -102,7 +102,7 @@ class QueryParts:
     packages: Packages
     modules: Modules
     live: LiveTables
-    kept: KeptBatches
+    histories: BatchHistories
     queries: Queries
     show_batch: Callable[[Result, int], None]
     stages: Callable[[], bool]

@@ -260,11 +260,11 @@ class Refreshes:
     def _component(self, member: Refresher) -> list[Refresher]:
         group, ahead = dict[str, Refresher](), [member]
         while ahead:
-            each = ahead.pop()
-            if each.key not in group:
-                group[each.key] = each
-                near = [m for m in self._members.values() if each.key in m.input_keys]
-                ahead += near + [self._members[k] for k in each.input_keys if k in self._members]
+            reader = ahead.pop()
+            if reader.key not in group:
+                group[reader.key] = reader
+                near = [m for m in self._members.values() if reader.key in m.input_keys]
+                ahead += near + [self._members[k] for k in reader.input_keys if k in self._members]
         return _in_order(group)
 
     def _roots(self, members: list[Refresher]) -> dict[str, RowsAt]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.errors import QueryFault
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.queries.progress import QueryReported, Reports
+from streamsql.runtime.queries.progress_reports import QueryReported, Reports
 
 if TYPE_CHECKING:
     from streamsql.runtime.engine.events import Events

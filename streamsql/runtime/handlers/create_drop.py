@@ -166,8 +166,10 @@ def _with_event_time(
     parts: SessionParts, plan: plans.DefineStream, columns: tuple[Column, ...]
 ) -> tuple[Column, ...]:
     """Inferred columns; that of the watermark as a timestamp if its strings are timestamps."""
-    mark = plan.stream.watermark
-    column = next((c for c in columns if mark and c.name.casefold() == mark.column.value.casefold()), None)
+    watermark = plan.stream.watermark
+    column = next(
+        (c for c in columns if watermark and c.name.casefold() == watermark.column.value.casefold()), None
+    )
     if plan.infer_times is None or column is None or column.type != "string":
         return columns
     times = {f.name: f.dataType.simpleString() for f in _schema(parts, plan.infer_times)}
@@ -213,13 +215,13 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
         return Done(message=f"there {none}")
     kind, removed = plan.kind, list[tuple[str, str]]()
     notes = informing(lambda: still_called(parts, plan), ())
-    kept = _kept_in_trash(parts, plan, statement)
+    trash = _kept_in_trash(parts, plan, statement)
     try:
         for field, name in plan.entries:
             if field == "queries":
-                forget_query(parts, name, files=kept is None)
-                if kept is not None:
-                    dropped.put(kept, Path(parts.places.query(name)))
+                forget_query(parts, name, files=trash is None)
+                if trash is not None:
+                    dropped.put(trash, Path(parts.places.query(name)))
             elif field == "sinks":
                 parts.live.forget(name.casefold())
             elif field == "functions":
@@ -233,7 +235,7 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
     if kind in ("query", "queries") and tables:
         too = f", with the live table{'s' * (len(tables) > 1)} {', '.join(tables)}"
     back = "; UNDROP; brings it back" if len(plan.entries) == 1 else "; UNDROP; brings them back"
-    return Done(notes, f"{kind} {plan.name} dropped{too}{back if kept is not None else ''}")
+    return Done(notes, f"{kind} {plan.name} dropped{too}{back if trash is not None else ''}")
 
 
 def _kept_in_trash(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Path | None:

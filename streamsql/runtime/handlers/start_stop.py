@@ -32,13 +32,13 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.evidence.start_advice import start_advice
 from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.live_results import follow, watch
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.handlers.staged_select import follow_select, select_in_stages
-from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.queries.drain import stop_queries
-from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.workspace.owned_folders import remove
@@ -163,9 +163,9 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
     running = parts.newest.started(start_query(parts, plan))
     try:
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
-        kept = parts.live[name.casefold()]
-        rows = use(kept)
-        if isinstance(rows, Rows) and (not rows.rows or kept.last_batch < 0):
+        table = parts.live[name.casefold()]
+        rows = use(table)
+        if isinstance(rows, Rows) and (not rows.rows or table.last_batch < 0):
             rows = replace(rows, notes=explanations().empty_select(parts, running))
         return rows
     except QueryFault as error:
@@ -245,11 +245,11 @@ def _in_the_mode_of_its_rows(parts: SessionParts, run: plans.Run) -> plans.Run:
     if rows is None or rows.mode != "complete" or any(c.mode == "complete" for c in run.choices[:1]):
         return run
     try:
-        kept = planner.start_plan(replace(query, mode="complete"), parts.context())
+        complete = planner.start_plan(replace(query, mode="complete"), parts.context())
     except StreamsqlError:
         return run
     reason = f"as when {query.name} was created; CREATE OR REPLACE LIVE TABLE computes it in a faster one"
-    return replace(kept, query=query, choices=(Choice("complete", reason),))
+    return replace(complete, query=query, choices=(Choice("complete", reason),))
 
 
 def _check_may_run(running: Running, statement: query_statements.StartQuery) -> None:
@@ -301,8 +301,8 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
     finally:
         parts.engine.doing, parts.queries.awaited = "", None
         parts.events.publish(QueryReported())  # what was left to AWAIT, and not told by it
-    told = [n for n in names if statement.name or parts.queries.all[n].status() != "stopped"]
-    notes = tuple(n for name in told for n in explanations().awaited(parts, parts.queries.all[name]))
+    ended_names = [n for n in names if statement.name or parts.queries.all[n].status() != "stopped"]
+    notes = tuple(n for name in ended_names for n in explanations().awaited(parts, parts.queries.all[name]))
     notes += tuple(
         Note("NOT_AWAITED", f"{n} is stopped: START QUERY {quote_name(n)}; resumes it") for n in off
     )
@@ -328,8 +328,8 @@ def _waiting(running: Running, *, idle: bool) -> str:
     """What AWAIT waits for, as the progress line shows it."""
     if running.again_at is not None:
         return f"waiting for the restart of {running.name}"
-    last = running.reports.newest(1)
-    batch = f"batch {last[-1].get('batchId')} done, " if last else ""
+    last = running.reports.latest
+    batch = f"batch {last.get('batchId')} done, " if last else ""
     until = "process all input" if idle else "end"
     rows = f"{running.reports.account.read.of('row')} in"
     return f"waiting for {running.name} to {until}: {batch}{rows}{_next(running)}"
@@ -339,7 +339,7 @@ def _next(running: Running) -> str:
     """When the next micro-batch of a query with an interval begins, as Spark counts it: from 1970 on."""
     trigger = running.plan.query.trigger
     every = seconds(trigger.interval) if trigger and trigger.kind == "every" else 0.0
-    if every < LONG_TRIGGER or not running.reports.newest(1):
+    if every < LONG_TRIGGER or not running.reports.last:
         return ""
     return f", next trigger at {datetime.fromtimestamp((time.time() // every + 1) * every):%H:%M:%S}"
 
