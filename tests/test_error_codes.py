@@ -48,8 +48,10 @@ PLAIN = {
     "StartFault": ("runtime/engine/lifecycle",),
     "UnmetExpectation": ("features/testing/expectations",),
     "UsageFault": (
-        "config/name_values",
+        "cli/command_line",
         "cli/main",
+        "cli/open_session",
+        "cli/serve_command",
         "cli/open_workspace",
         "features/testing/command",
         "runtime/engine/settings",

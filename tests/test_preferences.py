@@ -11,7 +11,7 @@ from scripts import run_process
 from streamsql.config.config_file import read_config
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Preferences, check
 from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault
-from streamsql.language.short_forms import EDIT, FORMAT, LAST, LIST, SHORT, VERBOSE, expand, listing
+from streamsql.language.short_forms import SHORT, expand, listing
 from streamsql.output.error_text import format_error
 from streamsql.runtime.engine.settings import Settings, rules_setting
 
@@ -312,16 +312,16 @@ def test_check_finds_a_preference_that_is_not_there() -> None:
         (r"\set null -", "SET streamsql.null = -;"),
         (r"\set spark.sql.shuffle.partitions=3", "SET spark.sql.shuffle.partitions = 3;"),
         (r"\reset null", "RESET streamsql.null;"),
-        (r"\last", LAST),
-        (r"\e", EDIT),
-        (r"\fmt", FORMAT),
-        (r"\errverbose", VERBOSE),
+        (r"\last", r"\last"),
+        (r"\e", r"\e"),
+        (r"\fmt", r"\fmt"),
+        (r"\errverbose", r"\errverbose"),
         (r"\o out.csv", r"\o out.csv"),
         (r"\! ls -l", r"\! ls -l"),
         (r"\watch 5", r"\watch 5"),
         (r"\watch", r"\watch 2"),
         (r"\watch counts", "WATCH counts;"),
-        (r"\?", LIST),
+        (r"\?", r"\?"),
     ],
 )
 def test_short_forms(typed: str, statement: str | None) -> None:

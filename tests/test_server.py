@@ -543,9 +543,9 @@ def test_a_query_that_needs_more_memory_than_spark_has_is_not_resumed_for_ever(t
 
 IN_BACKGROUND = """
 import sys
-from argparse import Namespace
+from pathlib import Path
 from streamsql.cli.serve_command import _Background
-background = _Background(Namespace(workspace=sys.argv[1]))
+background = _Background(Path(sys.argv[1]))
 background.begin()
 print("error: there is no table nowhere", flush=True)
 background.begun(int(sys.argv[2]))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from streamsql import feature_registry
-from streamsql.cli.open_workspace import workspace_folder
+from streamsql.cli.command_line import CommandLine
 from streamsql.errors import UsageFault
 from streamsql.output.messages import Messages
 
@@ -14,15 +13,15 @@ if TYPE_CHECKING:
     from streamsql.server.client import RemoteSession
 
 
-def has_server(options: argparse.Namespace) -> bool:
+def has_server(line: CommandLine) -> bool:
     """Whether a server listens on the workspace; known before the first prompt, so it imports little."""
-    folder = workspace_folder(options)
+    folder = line.folder
     if not (folder / "server.sock").exists():
         return False
     from streamsql.runtime.workspace import marker
     from streamsql.server.address import connect
 
-    marker.check(folder, trusted=options.trust_workspace)  # it may be another user's
+    marker.check(folder, trusted=line.trusted)  # it may be another user's
     try:
         connect(folder).close()
     except OSError:
@@ -34,25 +33,23 @@ _OF_SPARK = ("master", "conf", "packages", "jars", "java", "warm")
 """The flags that only count when Spark is started."""
 
 
-def attached(
-    options: argparse.Namespace, messages: Messages, variables: dict[str, str], *, interactive: bool
-) -> RemoteSession | None:
+def attached(line: CommandLine, messages: Messages, *, interactive: bool) -> RemoteSession | None:
     """The session in the server of the workspace; None when no server holds it. Raises UsageFault for a
     server that does not take this client.
     """
-    if not (interactive or options.workspace or options.read_only):
+    if not (interactive or line.workspace or line.read_only):
         return None
-    folder = workspace_folder(options).absolute()
+    folder = line.folder.absolute()
     if not (folder / "server.sock").exists():
         return None
     from streamsql.runtime.workspace import marker
     from streamsql.server.calls import Calls
     from streamsql.server.client import RemoteSession
 
-    marker.check(folder, trusted=options.trust_workspace)  # it may be another user's
+    marker.check(folder, trusted=line.trusted)  # it may be another user's
     hello = {
         "interactive": interactive,
-        "read_only": options.read_only,
+        "read_only": line.read_only,
         "preferences": messages.preferences.layers(),
     }
     try:
@@ -66,15 +63,15 @@ def attached(
             hint="streamsql ps lists the servers",
             code="WORKSPACE_IN_USE",
         ) from None
-    given = [f"--{name.replace('_', '-')}" for name in _OF_SPARK if getattr(options, name)]
+    given = [f"--{name.replace('_', '-')}" for name in _OF_SPARK if line.flags[name]]
     if given:
         one = len(given) == 1
         messages.warn(
             f"{', '.join(given)} {'is' if one else 'are'} not applied: the server has started Spark already"
         )
     for flag in feature_registry.flags():
-        if getattr(options, flag.removeprefix("--").replace("-", "_")):
+        if line.flags[flag.removeprefix("--").replace("-", "_")]:
             messages.warn(f"{flag} is not applied: it is a flag of streamsql serve, which holds the session")
     session = RemoteSession(calls, messages.preferences)
-    session.variables.update(variables)
+    session.variables.update(line.variables)
     return session

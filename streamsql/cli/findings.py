@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql import __version__
-from streamsql.cli.arguments import SARIF
+from streamsql.cli.command_line import SARIF
 from streamsql.error_codes import CODES, NOTES
 from streamsql.errors import Note, Source, Span, StreamsqlError
 from streamsql.output.messages import TOLD_ONCE

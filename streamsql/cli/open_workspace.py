@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from streamsql.cli.command_line import CommandLine
 from streamsql.errors import StreamsqlError, UsageFault
 from streamsql.feature_registry import extensions
 from streamsql.output.messages import Messages
@@ -15,16 +15,7 @@ from streamsql.output.messages import Messages
 _READ_ONLY_HINT = "; --read-only shows this one"
 
 
-def workspace_folder(options: argparse.Namespace) -> Path:
-    from streamsql.config.folders import data_folder
-
-    if options.workspace:
-        return Path(options.workspace)
-    server = getattr(options, "server", None)
-    return data_folder() / (f"remote/{server.host}_{server.port}" if server else "workspace")
-
-
-def check_workspace(options: argparse.Namespace) -> bool:
+def check_workspace(line: CommandLine) -> bool:
     """Whether there is a workspace; changes nothing. Raises faults when it must not be opened, or when its
     catalog cannot be read: folders that it does not name would be removed as leftovers.
     """
@@ -32,11 +23,11 @@ def check_workspace(options: argparse.Namespace) -> bool:
     from streamsql.runtime.workspace.catalog_file import read_statements
     from streamsql.runtime.workspace.formats import CONNECT_RECORD
 
-    folder = workspace_folder(options)
-    there = marker.check(folder, trusted=options.trust_workspace)
+    folder = line.folder
+    there = marker.check(folder, trusted=line.trusted)
     if there:
         if (folder / CONNECT_RECORD).exists():  # few workspaces have one, and the prompt need not import it
-            _check_connect(folder, options.server.shown if getattr(options, "server", None) else "")
+            _check_connect(folder, line.server.shown if line.server else "")
         read_statements(folder)
     return there
 
@@ -53,10 +44,10 @@ def _check_connect(folder: Path, server: str) -> None:
     check(folder, server)
 
 
-def workspace_to_read(options: argparse.Namespace) -> Path:
+def workspace_to_read(line: CommandLine) -> Path:
     """A workspace that is there. Raises UsageFault when there is none, or it must not be opened."""
-    folder = workspace_folder(options)
-    if not check_workspace(options):
+    folder = line.folder
+    if not check_workspace(line):
         raise UsageFault(
             f"there is no workspace {folder}", hint="-w DIR names another one", code="NOT_A_WORKSPACE"
         )
@@ -64,30 +55,30 @@ def workspace_to_read(options: argparse.Namespace) -> Path:
 
 
 @contextlib.contextmanager
-def held_workspace(options: argparse.Namespace, messages: Messages) -> Iterator[tuple[Path, Path | None]]:
+def held_workspace(line: CommandLine, messages: Messages) -> Iterator[tuple[Path, Path | None]]:
     """(the folder of checkpoints and the like, the workspace that keeps the definitions), held against
     other consoles. Without a workspace the folder is gone at the end.
     """
     from streamsql.runtime.workspace.folder import Held, Workspace
 
-    folder = workspace_folder(options)
-    if options.read_only:
-        if options.resume:
+    folder = line.folder
+    if line.read_only:
+        if line.resume:
             raise UsageFault("--resume and --read-only exclude each other")
-        folder = workspace_to_read(options)
+        folder = workspace_to_read(line)
         with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
             yield Path(temporary), folder
         return
     try:
-        check_workspace(options)
-        workspace = Workspace(folder, trusted=options.trust_workspace)
+        check_workspace(line)
+        workspace = Workspace(folder, trusted=line.trusted)
     except (Held, OSError, StreamsqlError) as error:
         why = str(error)
         if isinstance(error, OSError):
             why = f"the workspace {folder} cannot be opened: {(error.strerror or why).lower()}"
-        if options.workspace and isinstance(error, StreamsqlError):
+        if line.workspace and isinstance(error, StreamsqlError):
             raise
-        if options.workspace:
+        if line.workspace:
             raise UsageFault(
                 why, hint=f"another folder: -w DIR{_READ_ONLY_HINT}", code="WORKSPACE_IN_USE"
             ) from None
@@ -107,13 +98,13 @@ def held_workspace(options: argparse.Namespace, messages: Messages) -> Iterator[
 
 
 @contextlib.contextmanager
-def working_place(options: argparse.Namespace, messages: Messages) -> Iterator[tuple[Path, Path | None]]:
+def working_place(line: CommandLine, messages: Messages) -> Iterator[tuple[Path, Path | None]]:
     """Where scripts run: as `held_workspace` gives it."""
-    if options.workspace or options.read_only:
-        with held_workspace(options, messages) as place:
+    if line.workspace or line.read_only:
+        with held_workspace(line, messages) as place:
             yield place
         return
-    _tell_of_console(workspace_folder(options), messages)
+    _tell_of_console(line.folder, messages)
     with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
         yield Path(temporary), None
 

@@ -7,18 +7,20 @@ import sys
 from contextlib import suppress
 from datetime import datetime
 
-from streamsql.config.preferences import FORMATS
+from streamsql.cli.command_line import Command
+from streamsql.config.preferences import FORMATS, Preferences
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
 from streamsql.server.registry import Registered, servers
 
 
-def list_servers(words: list[str]) -> int:
-    """`streamsql ps`: the servers of this user."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="streamsql ps", description="Lists the servers of this user.")
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: table)")
-    options = parser.parse_args(words)
+    return parser
 
+
+def _list_servers(options: argparse.Namespace, preferences: Preferences) -> int:
     def row(server: Registered) -> tuple[str, ...]:
         status = server.status or {}
         states = list(status.get("queries", {}).values())
@@ -33,8 +35,10 @@ def list_servers(words: list[str]) -> int:
     rows = [row(server) for server in servers()]
     numeric = (True, False, False, False, True, False)
     Printer(options.format, sys.stdout, sys.stderr).show(Rows((), columns, rows, numeric))
-    sys.stdout.flush()
     return 0
+
+
+COMMAND = Command(_parser, _list_servers)
 
 
 def _age(since: str) -> str:

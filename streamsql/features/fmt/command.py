@@ -10,6 +10,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from streamsql.cli.command_line import Command
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, StreamsqlError
 from streamsql.output.messages import Messages
@@ -36,16 +37,9 @@ def format_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def options_of(words: list[str]) -> argparse.Namespace:
-    """The options of `streamsql fmt`, and the function that runs it."""
-    options = format_parser().parse_args(words)
-    options.run, options.debug, options.color = format_files, False, "auto"
-    return options
-
-
-def format_files(options: argparse.Namespace) -> int:
+def format_files(options: argparse.Namespace, preferences: Preferences) -> int:
     """Run `streamsql fmt`. Returns the exit code."""
-    messages = Messages(Preferences(color=options.color), Terminal(sys.stdout, sys.stderr))
+    messages = Messages(preferences, Terminal(sys.stdout, sys.stderr))
     code = 0
     for name in options.files:
         try:
@@ -56,6 +50,9 @@ def format_files(options: argparse.Namespace) -> int:
         else:
             code = code or (WOULD_CHANGE if changed and options.check else 0)
     return code
+
+
+COMMAND = Command(format_parser, format_files)
 
 
 def _format(name: str, *, check: bool, diff: bool) -> bool:

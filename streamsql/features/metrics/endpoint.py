@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from streamsql.cli.command_line import CommandLine
 from streamsql.errors import UsageFault
 from streamsql.output.printer import Printer
 from streamsql.runtime.parts import SessionParts
@@ -38,10 +38,10 @@ def address_of(text: str) -> tuple[str, int]:
     return (match[1] or LOOPBACK).strip("[]"), int(match[2])
 
 
-def serve_metrics(options: argparse.Namespace, parts: SessionParts, printer: Printer) -> None:
+def serve_metrics(line: CommandLine, parts: SessionParts, printer: Printer) -> None:
     """Serve the metrics of a session if --metrics asks for it. Raises UsageFault."""
-    if options.metrics:
-        printer.say(f"metrics: {open_endpoint(parts, options.metrics).url}")
+    if line.flags["metrics"]:
+        printer.say(f"metrics: {open_endpoint(parts, line.flags['metrics']).url}")
 
 
 def open_endpoint(parts: SessionParts, address: str) -> Endpoint:

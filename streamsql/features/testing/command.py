@@ -8,9 +8,9 @@ import sys
 import threading
 from pathlib import Path
 
-from streamsql.config.config_file import ConfigFile, read_config
-from streamsql.config.name_values import name_value_pairs
-from streamsql.config.preferences import COMMAND_LINE, SPECS, Preferences
+from streamsql.cli.command_line import Command, name_value_pairs, read_preferences, spark_conf
+from streamsql.config.config_file import ConfigFile
+from streamsql.config.preferences import SPECS, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault
 from streamsql.features.testing.cases import Case, chosen, collect, files_of_tests, script_of
 from streamsql.features.testing.reports import TapReport, TextReport, junit
@@ -54,18 +54,11 @@ def test_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def options_of(words: list[str]) -> argparse.Namespace:
-    """The options of `streamsql test`, and the function that runs it."""
-    options = test_parser().parse_args(words)
-    options.run = run_tests
-    return options
-
-
-def run_tests(options: argparse.Namespace) -> int:
+def run_tests(options: argparse.Namespace, preferences: Preferences) -> int:
     """Run what the command line asks for. Returns the exit code. Raises UsageFault, InputFault and
     StartFault.
     """
-    preferences, config = _preferences(options)
+    config = read_preferences(options, preferences, ("color", "master", "java"))
     printer = Printer(preferences, sys.stdout, sys.stderr)
     for warning in config.warnings:
         printer.warn(warning)
@@ -98,23 +91,13 @@ def _missing_scripts(cases: list[Case]) -> list[str]:
     return [str(script) for script in map(script_of, files) if script]
 
 
-def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
-    preferences = Preferences()
-    config = ConfigFile() if options.no_config else read_config(options.config, preferences)
-    for name in ("color", "master", "java"):
-        if getattr(options, name) is not None:
-            preferences.set(name, getattr(options, name), COMMAND_LINE)
-    return preferences, config
+COMMAND = Command(test_parser, run_tests)
 
 
 def _sessions(options: argparse.Namespace, preferences: Preferences, config: ConfigFile) -> SessionFactory:
-    given = name_value_pairs(options.conf, "--conf")
-    for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
-        if getattr(options, flag):
-            given[key] = getattr(options, flag)
-    master = preferences["master"]
+    configured = config.spark | rules_setting(preferences)
     settings = Settings.make(
-        master, given, config.spark | rules_setting(preferences), preferences.origin("master")
+        preferences["master"], spark_conf(options), configured, preferences.origin("master")
     )
     return SessionFactory(settings, preferences["java"], name_value_pairs(options.define, "-D"))
 

@@ -145,7 +145,7 @@ def _short(before: str, catalog: Catalog, columns: Tables | None, states: States
         names = [(n, s) for s in SHORT for n in s.names if n.startswith(name) and n != name]
         return [Candidate(n, s.help, len(name)) for n, s in names]
     short = next((s for s in SHORT if name in s.names and s.takes), None)
-    if short is None:
+    if short is None or short.make is None:
         return []
     mark = "\uffff"
     statement = short.make(given.lstrip() + mark, Preferences()).partition(mark)[0]

@@ -1,4 +1,6 @@
-"""What `--check` says of tables that the script does not know: Spark must have them, or they cannot exist."""
+"""What `--check` says of names that a script does not know: of tables, which Spark must have or which cannot
+exist, and of columns that no relation of their SELECT has.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.spark import Spark
+from streamsql.plan.resolver import Resolver, hint_of_columns
 from streamsql.plan.statements.inserts import no_target, target_names
 
 
@@ -136,3 +139,32 @@ def _read(statement: Statement) -> Iterator[tuple[Named, bool]]:
         for relation in written.relations:
             if relation.name.casefold() != defines.creates.casefold():
                 yield Named(relation.name, statement.origin.span(relation.span)), written.tree is not None
+
+
+class UnknownColumns:
+    """Checks the columns of queries, statement by statement."""
+
+    def __init__(self) -> None:
+        self._variables = False
+
+    def check(self, statement: Statement, catalog: Catalog) -> list[NameFault]:
+        """The errors, with their positions in the source, for the columns that do not exist."""
+        if isinstance(statement, Explain) and statement.body is not None:
+            statement = statement.body
+        if isinstance(statement, Spark):
+            self._variables = self._variables or statement.declares_variables
+        if self._variables:
+            return []  # a name can be a variable, too
+        faults = []
+        for query in queries_of(statement):
+            for span, known in Resolver(catalog).missing(read_query(query.text)):
+                name = query.text[span.start : span.end]
+                faults.append(
+                    NameFault(
+                        f"there is no column {name}",
+                        hint=hint_of_columns(name, known),
+                        span=query.origin.span(span),
+                        code="UNKNOWN_COLUMN",
+                    )
+                )
+        return faults
