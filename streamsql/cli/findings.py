@@ -101,7 +101,7 @@ class Reporter:
             rows = [finding.row for finding in self.findings]
             numeric = tuple(name.endswith(("line", "column")) for name in COLUMNS)
             found = Rows((), COLUMNS, rows, numeric)
-            self.printer.write(self.printer.formatted(self.format, found, self.printer.style()))
+            self.printer.write(self.printer.layout().formatted(found, self.format))
         counted = f"{statements} statement{'' if statements == 1 else 's'} checked"
         errors = self.errors
         more = f", {errors} error{'' if errors == 1 else 's'}" if errors else ""

@@ -22,8 +22,7 @@ from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFaul
 from streamsql.feature_registry import command, extensions
 from streamsql.output.control_characters import harmless
 from streamsql.output.messages import Messages
-from streamsql.output.terminal import Terminal
-from streamsql.output.window import window
+from streamsql.output.terminal import Terminal, window
 from streamsql.secrets import redact_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from streamsql.cli.open_workspace import held_workspace
 from streamsql.cli.terminal_parent import Parent, fork_console
 from streamsql.errors import EngineFault, Source
 from streamsql.output.messages import Messages
-from streamsql.output.window import window
+from streamsql.output.terminal import window
 from streamsql.shell.greeting import greeting
 
 if TYPE_CHECKING:

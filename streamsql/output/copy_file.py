@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from streamsql.errors import InputFault, no_folder
-from streamsql.output.fitting import renamed_columns
-from streamsql.output.formats import FORMATS, Style
+from streamsql.output.document import Style, renamed_columns
+from streamsql.output.formats import FORMATS
 from streamsql.results import Copied, Rows, RowStream, counted
 from streamsql.text_files import PACKED, open_text
 

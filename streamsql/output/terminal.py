@@ -1,7 +1,12 @@
-"""The owner of the terminal: everything written to standard output and standard error goes through it."""
+"""The owner of the terminal: everything written to standard output and standard error goes through it.
+The size of its window, too.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,3 +89,14 @@ class Terminal:
             self.words.write("\r\x1b[K")
             self.words.flush()
             self._status_shown = False
+
+
+def window(stream: TextIO | None = None) -> os.terminal_size:
+    """The current size of the window that a stream, else standard output, writes to. COLUMNS and LINES may be
+    outdated, and are used only if there is no window.
+    """
+    stream = stream or sys.__stdout__
+    try:
+        return os.get_terminal_size(stream.fileno() if stream else 1)
+    except (OSError, ValueError):
+        return shutil.get_terminal_size()

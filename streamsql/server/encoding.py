@@ -31,7 +31,7 @@ ERRORS: dict[str, type[StreamsqlError]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, StreamsqlError)
 }
-_ROWS_OF = {"Rows": "rows", "Preview": "rows", "Why": "rows", "Snapshot": "rows", "RowStream": "first"}
+_ROWS_OF = dict.fromkeys(("Rows", "InfoRows", "Preview", "Why", "Snapshot"), "rows") | {"RowStream": "first"}
 """The classes with rows, and the field that holds them."""
 _CALLS = ("rest", "take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why", "proposal")
 """The fields of a RowStream and of a Live that are functions: they become calls of the server."""

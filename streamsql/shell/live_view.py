@@ -30,7 +30,7 @@ from prompt_toolkit.styles import BaseStyle
 from streamsql.output.cursor_places import one_by_one
 from streamsql.output.formats import FORMATS
 from streamsql.output.frames import Frame, View, frame
-from streamsql.output.window import window
+from streamsql.output.terminal import window
 from streamsql.results import Live, Rows, counted, unique_names
 
 KEYS = (

@@ -31,7 +31,7 @@ from streamsql.config.folders import state_folder
 from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.guard import informing, internal
 from streamsql.output.messages import Messages
-from streamsql.output.window import window
+from streamsql.output.terminal import window
 from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, drops_all_queries, is_complete, open_sign
 from streamsql.shell.greeting import PROMPT

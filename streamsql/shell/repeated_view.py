@@ -16,7 +16,7 @@ from prompt_toolkit.styles import BaseStyle
 
 from streamsql.output.frames import one_line
 from streamsql.output.printer import Printer
-from streamsql.output.window import window
+from streamsql.output.terminal import window
 from streamsql.results import Live
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.shell.live_view import LIMITS
