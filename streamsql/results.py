@@ -12,7 +12,7 @@ from streamsql.query_facts import QueryFacts
 
 def counted(number: int, what: str) -> str:
     """A number of things: 1 row, 5,000 rows, 2 batches."""
-    plural = what + ("es" if what.endswith(("ch", "x")) else "s")
+    plural = "queries" if what == "query" else what + ("es" if what.endswith(("ch", "x")) else "s")
     return f"{number:,} {what if number == 1 else plural}"
 
 

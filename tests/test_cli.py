@@ -18,7 +18,7 @@ import pytest
 from scripts import command, run_main, run_process
 
 from streamsql.config.preferences import FORMATS
-from streamsql.output.formats import FORMATS as WRITERS
+from streamsql.output.row_formats import FORMATS as WRITERS
 
 ROOMS = ("streamsql/cli/", "streamsql/output/")
 

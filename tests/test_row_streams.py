@@ -12,8 +12,8 @@ from conftest import Console
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Cancelled, EngineFault
-from streamsql.output.formats import FORMATS
 from streamsql.output.printer import Printer
+from streamsql.output.row_formats import FORMATS
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
 

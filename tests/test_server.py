@@ -40,15 +40,14 @@ from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.folder import Workspace, holder
 from streamsql.runtime.workspace.store import Store
-from streamsql.server import calls as calls_module
+from streamsql.server import client_calls as calls_module
 from streamsql.server import listener as listener_module
-from streamsql.server.address import SOCKET, connect, listen
-from streamsql.server.calls import PROTOCOL, Calls
 from streamsql.server.client import RemoteSession
-from streamsql.server.encoding import MARK, Message, decode
-from streamsql.server.frames import MAGIC, Disconnected, FrameSocket
+from streamsql.server.client_calls import Calls
+from streamsql.server.encoding import MARK, PROTOCOL, Message, decode
 from streamsql.server.listener import Server
-from streamsql.server.registry import register, servers, status_of
+from streamsql.server.running_servers import register, servers, status_of
+from streamsql.server.socket_frames import MAGIC, SOCKET, Disconnected, FrameSocket, connect, listen
 
 ROOMS = ("streamsql/server/", "streamsql/cli/", "streamsql/shell/")
 
@@ -384,7 +383,7 @@ def test_half_a_frame_of_a_client_that_stays_has_a_limit(host: Host, monkeypatch
 OTHER_USER = """
 import os, sys
 import socket
-from streamsql.server.frames import FrameSocket
+from streamsql.server.socket_frames import FrameSocket
 os.chdir(sys.argv[1])  # while nobody may not walk there
 os.setgid(65534); os.setuid(65534)
 connection = socket.socket(socket.AF_UNIX)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamsql import feature_registry
 from streamsql.cli.command_line import CommandLine
 from streamsql.errors import UsageFault
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 
 if TYPE_CHECKING:
     from streamsql.server.client import RemoteSession
@@ -19,7 +19,7 @@ def has_server(line: CommandLine) -> bool:
     if not (folder / "server.sock").exists():
         return False
     from streamsql.runtime.workspace import marker
-    from streamsql.server.address import connect
+    from streamsql.server.socket_frames import connect
 
     marker.check(folder, trusted=line.trusted)  # it may be another user's
     try:
@@ -43,8 +43,8 @@ def attached(line: CommandLine, messages: Messages, *, interactive: bool) -> Rem
     if not (folder / "server.sock").exists():
         return None
     from streamsql.runtime.workspace import marker
-    from streamsql.server.calls import Calls
     from streamsql.server.client import RemoteSession
+    from streamsql.server.client_calls import Calls
 
     marker.check(folder, trusted=line.trusted)  # it may be another user's
     hello = {

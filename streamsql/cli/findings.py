@@ -11,7 +11,7 @@ from streamsql import __version__
 from streamsql.cli.command_line import SARIF
 from streamsql.error_codes import CODES, NOTES
 from streamsql.errors import Note, Source, Span, StreamsqlError
-from streamsql.output.messages import TOLD_ONCE
+from streamsql.output.console_messages import TOLD_ONCE
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
 from streamsql.secrets import redact_text

@@ -15,7 +15,7 @@ from pathlib import Path
 from streamsql.errors import Source, StartFault, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.tokens import quote_name
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import SparkLost
@@ -120,10 +120,10 @@ class HostingLoop:
         """Write the status file atomically. status: instead of that of the server."""
         if self.status_file is None:
             return
-        known = self.server.status() | ({"status": status, "spark": "Spark has ended"} if status else {})
+        shown = self.server.status() | ({"status": status, "spark": "Spark has ended"} if status else {})
         part = self.status_file.with_name(f".{self.status_file.name}.part")
         with suppress(OSError):
-            part.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+            part.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
             part.replace(self.status_file)
 
     def resume(self) -> None:

@@ -20,8 +20,8 @@ from streamsql.config.config_file import ConfigFile
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
 from streamsql.feature_registry import command, extensions
+from streamsql.output.console_messages import Messages
 from streamsql.output.control_characters import harmless
-from streamsql.output.messages import Messages
 from streamsql.output.terminal import Terminal, window
 from streamsql.secrets import redact_text
 

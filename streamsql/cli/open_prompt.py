@@ -12,7 +12,7 @@ from streamsql.cli.open_session import open_session
 from streamsql.cli.open_workspace import held_workspace
 from streamsql.cli.terminal_parent import Parent, fork_console
 from streamsql.errors import EngineFault, Source
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 from streamsql.output.terminal import window
 from streamsql.shell.greeting import greeting
 

@@ -12,7 +12,7 @@ from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Source, StreamsqlError, UsageFault
 from streamsql.feature_registry import extensions
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer

@@ -10,7 +10,7 @@ from pathlib import Path
 from streamsql.cli.command_line import CommandLine
 from streamsql.errors import StreamsqlError, UsageFault
 from streamsql.feature_registry import extensions
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 
 _READ_ONLY_HINT = "; --read-only shows this one"
 
@@ -24,12 +24,12 @@ def check_workspace(line: CommandLine) -> bool:
     from streamsql.runtime.workspace.formats import CONNECT_RECORD
 
     folder = line.folder
-    there = marker.check(folder, trusted=line.trusted)
-    if there:
+    exists = marker.check(folder, trusted=line.trusted)
+    if exists:
         if (folder / CONNECT_RECORD).exists():  # few workspaces have one, and the prompt need not import it
             _check_connect(folder, line.server.shown if line.server else "")
         read_statements(folder)
-    return there
+    return exists
 
 
 def _check_connect(folder: Path, server: str) -> None:
@@ -117,22 +117,23 @@ def _tell_of_console(folder: Path, messages: Messages) -> None:
 
     if not (folder / "lock").exists():
         return
-    told = informing(lambda: console_beside(folder), "")
-    if told:
-        messages.say(f"note: {told}")
+    note = informing(lambda: console_beside(folder), "")
+    if note:
+        messages.say(f"note: {note}")
 
 
 def console_beside(folder: Path) -> str:
     """That a script does not see the queries of a workspace which a console holds; "" where there is none."""
     import json
 
+    from streamsql.results import counted
     from streamsql.runtime.workspace.folder import holder
 
     who = holder(folder)
     number = len(json.loads((folder / "status.json").read_text("utf-8"))["queries"]) if who else 0
     if not number:
         return ""
-    queries = "1 query" if number == 1 else f"{number} queries"
     return (
-        f"this script has a temporary workspace; {folder}, held by {who}, has {queries} that it does not see"
+        f"this script has a temporary workspace; {folder}, held by {who}, has {counted(number, 'query')} "
+        "that it does not see"
     )

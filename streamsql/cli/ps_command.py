@@ -11,7 +11,7 @@ from streamsql.cli.command_line import Command
 from streamsql.config.preferences import FORMATS, Preferences
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
-from streamsql.server.registry import Registered, servers
+from streamsql.server.running_servers import Registered, servers
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -17,7 +17,7 @@ from streamsql.cli.open_workspace import held_workspace
 from streamsql.cli.server_script import ServerScripts
 from streamsql.cli.terminal_parent import redirect
 from streamsql.errors import StartFault, StreamsqlError, UsageFault
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
 from streamsql.runtime.engine.cancel import CancelToken
@@ -131,13 +131,13 @@ class _Background:
         if not os.read(reading, 1):
             _, status = os.waitpid(child, 0)
             return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1
-        known = os.read(reading, 1) if select.select([reading], [], [], SCRIPTS)[0] else None
-        if known is None:
+        code = os.read(reading, 1) if select.select([reading], [], [], SCRIPTS)[0] else None
+        if code is None:
             self._say(f"its scripts are not done after {SCRIPTS:.0f} s; {log} tells of them")
-        elif known != bytes((0,)):
+        elif code != bytes((0,)):
             with suppress(OSError):
                 self._say(log.read_bytes()[written:].decode("utf-8", "replace").rstrip())
-            return known[0] if known else 1
+            return code[0] if code else 1
         self._say(
             f"it goes on in the background: streamsql -w '{self.folder}' attaches, STOP SERVER; ends it"
         )

@@ -37,7 +37,7 @@ class UnknownTables:
         self._elsewhere = False
         self._gone: dict[str, str] = {}
         self._cached: set[str] = set()
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
 
     def check(
         self, statement: Statement, catalog: Catalog
@@ -89,9 +89,9 @@ class UnknownTables:
     def _missing(self, name: str) -> bool:
         return self.closed or name.casefold() in self._gone
 
-    def _like(self, name: str, known: list[str]) -> str:
+    def _like(self, name: str, names: list[str]) -> str:
         """A hint that names the nearest known name; "" where the script has left the default schema."""
-        return "" if self._elsewhere else did_you_mean(name, known)
+        return "" if self._elsewhere else did_you_mean(name, names)
 
     def _no_relation(self, named: Named, catalog: Catalog) -> NameFault:
         """The error for a relation that cannot exist."""
@@ -108,12 +108,12 @@ class UnknownTables:
             code="UNKNOWN_RELATION",
         )
 
-    def _note(self, name: str, span: Span, known: list[str]) -> list[tuple[Note, Span | None]]:
+    def _note(self, name: str, span: Span, names: list[str]) -> list[tuple[Note, Span | None]]:
         """The note for a name, once."""
-        if name.casefold() in self._told:
+        if name.casefold() in self._noted:
             return []
-        self._told.add(name.casefold())
-        like = self._like(name, known)
+        self._noted.add(name.casefold())
+        like = self._like(name, names)
         text = f"table {name} is not known to the script; Spark must have it{f'; {like}' if like else ''}"
         return [(Note("ASSUMED_TABLE", text), span)]
 
@@ -157,12 +157,12 @@ class UnknownColumns:
             return []  # a name can be a variable, too
         faults = []
         for query in queries_of(statement):
-            for span, known in Resolver(catalog).missing(read_query(query.text)):
+            for span, columns in Resolver(catalog).missing(read_query(query.text)):
                 name = query.text[span.start : span.end]
                 faults.append(
                     NameFault(
                         f"there is no column {name}",
-                        hint=hint_of_columns(name, known),
+                        hint=hint_of_columns(name, columns),
                         span=query.origin.span(span),
                         code="UNKNOWN_COLUMN",
                     )

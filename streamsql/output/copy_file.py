@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from streamsql.errors import InputFault, no_folder
 from streamsql.output.document import Style, renamed_columns
-from streamsql.output.formats import FORMATS
+from streamsql.output.row_formats import FORMATS
 from streamsql.results import Copied, Rows, RowStream, counted
 from streamsql.text_files import PACKED, open_text
 

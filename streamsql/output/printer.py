@@ -13,6 +13,7 @@ from typing import TextIO
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Cancelled, Note, cells
 from streamsql.output.colors import is_terminal, unpainted
+from streamsql.output.console_messages import Messages
 from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
 from streamsql.output.cursor_places import placed
@@ -20,7 +21,6 @@ from streamsql.output.document import Document, Style, renamed_columns
 from streamsql.output.info_tables import is_properties, readable
 from streamsql.output.layout import Layout, RowReader, in_blocks
 from streamsql.output.line_breaks import wrap
-from streamsql.output.messages import Messages
 from streamsql.output.pager import page, page_lines, pager_command
 from streamsql.output.terminal import Terminal, window
 from streamsql.results import (
@@ -188,7 +188,7 @@ class Printer(Messages):
 
     def _block(self, live: Live, snapshot: Snapshot) -> None:
         if live.mode == "chart":
-            from streamsql.output.frames import chart_lines
+            from streamsql.output.live_frames import chart_lines
 
             lines = chart_lines(live, snapshot, self.width() or 80, 20)
         else:

@@ -31,7 +31,7 @@ class Terminal:
         self._status_shown = False
         self.last_error: StreamsqlError | None = None
         """The newest error, also of what happens in the background."""
-        self.told: set[str] = set()
+        self.noted: set[str] = set()
         """The notes that are told once, however often their expression is typed."""
         self.view_ended = 0.0
         """When a view has ended by itself, in seconds of time.monotonic(): the q that follows is for it."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from prompt_toolkit.history import FileHistory
 
 from streamsql.errors import InputFault, Source, StreamsqlError
-from streamsql.output.messages import Messages
-from streamsql.shell.echo import echo
+from streamsql.output.console_messages import Messages
+from streamsql.shell.bare_terminal import echo
 
 _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
 

@@ -8,8 +8,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from streamsql.output.messages import Messages
-from streamsql.shell.echo import no_echo
+from streamsql.output.console_messages import Messages
+from streamsql.shell.bare_terminal import no_echo
 
 PROMPT = "sql> "
 

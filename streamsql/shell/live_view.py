@@ -28,8 +28,8 @@ from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
 from streamsql.output.cursor_places import one_by_one
-from streamsql.output.formats import FORMATS
-from streamsql.output.frames import Frame, View, frame
+from streamsql.output.live_frames import Frame, View, frame
+from streamsql.output.row_formats import FORMATS
 from streamsql.output.terminal import window
 from streamsql.results import Live, Rows, counted, unique_names
 
@@ -68,7 +68,7 @@ class LiveView:
         self.full_screen = False
         self.last: Frame | None = None
         self.message = ""
-        self.told = ""
+        self.remark = ""
         """What the key w or + has done, for the line below the footer."""
         self.helping = False
         self.next_is_typed = self.ended_itself = False
@@ -116,7 +116,7 @@ class LiveView:
         if self.next_is_typed:
             keys = ((0, "the next statement waits"),)
         help = f"{KEYS} · {KEEP}" if keep else KEYS
-        below = "\n".join(filter(None, (self.told, help if self.helping else "")))
+        below = "\n".join(filter(None, (self.remark, help if self.helping else "")))
         view = replace(self.view, width=width, height=room, now=now)
         return frame(self.live, view, keys, self.last, help=below)
 
@@ -255,9 +255,9 @@ class LiveView:
         try:
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
             self.message = f"{counted(len(snapshot.rows), 'row')} saved in {path}"
-            self.told = f"saved in {path}"
+            self.remark = f"saved in {path}"
         except OSError as error:
-            self.told = f"cannot write {path}: {(error.strerror or str(error)).lower()}"
+            self.remark = f"cannot write {path}: {(error.strerror or str(error)).lower()}"
         self._wake.set()
 
     def _columns(self) -> int:
@@ -289,7 +289,7 @@ class LiveView:
 
     def _pace(self, factor: float) -> None:
         self.every = min(max(self.every * factor, LIMITS[0]), LIMITS[1])
-        self.told = f"refreshed every {self.every:.3g} s"
+        self.remark = f"refreshed every {self.every:.3g} s"
         self._wake.set()
 
 

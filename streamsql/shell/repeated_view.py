@@ -14,7 +14,7 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
-from streamsql.output.frames import one_line
+from streamsql.output.live_frames import one_line
 from streamsql.output.printer import Printer
 from streamsql.output.terminal import window
 from streamsql.results import Live
@@ -23,14 +23,14 @@ from streamsql.shell.live_view import LIMITS
 
 
 class KeepingPrinter(Printer):
-    """Prints as another printer does, but into a text that is kept. present: shows a result that refreshes
+    """Prints as another printer does, but into a text. present: shows a result that refreshes
     by itself; presented: whether there was one.
     """
 
     def __init__(self, like: Printer, present: Callable[[Live], None]) -> None:
-        self.kept = StringIO()
-        super().__init__(like.preferences, self.kept, self.kept, width=like.width, height=like.height)
-        self.terminal.told = like.terminal.told
+        self.printed = StringIO()
+        super().__init__(like.preferences, self.printed, self.printed, width=like.width, height=like.height)
+        self.terminal.noted = like.terminal.noted
         self.presented = False
         self._like = like
         self._present = present
@@ -38,9 +38,9 @@ class KeepingPrinter(Printer):
 
     def taken(self) -> list[str]:
         """The lines since the last call."""
-        lines = self.kept.getvalue().rstrip("\n").split("\n")
-        self.kept.seek(0)
-        self.kept.truncate()
+        lines = self.printed.getvalue().rstrip("\n").split("\n")
+        self.printed.seek(0)
+        self.printed.truncate()
         return lines
 
     def _color(self, stream: TextIO) -> bool:

@@ -23,11 +23,10 @@ from streamsql.output.script_runner import ScriptRunner
 from streamsql.results import Live, Text, discard
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.shell.asked_views import AskedViews
-from streamsql.shell.background_events import Announcer
+from streamsql.shell.asked_views import Announcer, AskedViews
+from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.editing import edit
-from streamsql.shell.interrupt import Interrupt
-from streamsql.shell.progress import ProgressLine
+from streamsql.shell.progress_line import ProgressLine
 from streamsql.shell.prompt_commands import (
     check_text_file,
     connection,
@@ -94,9 +93,9 @@ class Desk:
         message, _, more = line.partition("; DESCRIBE QUERY ")
         if more:
             hint = f"DESCRIBE QUERY {more}"
-            told = QueryFault(message, hint=hint, code="QUERY_FAILED")
+            stated = QueryFault(message, hint=hint, code="QUERY_FAILED")
             fault = self.session.query_fault(more.partition(";")[0])
-            self.printer.terminal.last_error = fault or told
+            self.printer.terminal.last_error = fault or stated
 
     # ---- statements -----------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from streamsql.cli.command_line import Command
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, StreamsqlError
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 from streamsql.output.script_files import bad_encoding
 from streamsql.output.terminal import Terminal
 

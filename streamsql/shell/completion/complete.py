@@ -147,8 +147,8 @@ def _short(before: str, catalog: Catalog, columns: Tables | None, states: States
     short = next((s for s in SHORT if name in s.names and s.takes), None)
     if short is None or short.make is None:
         return []
-    mark = "\uffff"
-    statement = short.make(given.lstrip() + mark, Preferences()).partition(mark)[0]
+    cursor = "\uffff"
+    statement = short.make(given.lstrip() + cursor, Preferences()).partition(cursor)[0]
     candidates = []
     for candidate in complete(statement, len(statement), catalog, columns, states):
         # The statement may have more text than was typed: `SET streamsql.` for `\set`.

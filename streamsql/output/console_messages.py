@@ -67,9 +67,9 @@ class Messages:
     def _notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
             if note.code in TOLD_ONCE:
-                if note.text in self.terminal.told:
+                if note.text in self.terminal.noted:
                     continue
-                self.terminal.told.add(note.text)
+                self.terminal.noted.add(note.text)
             self._word(f"note: {note.text}", sql=note.code == "READ_AS")
         self.words.flush()
 

@@ -151,8 +151,8 @@ def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list
     title, axes = f"{value} over {live.chart[0]}", (live.chart[0], value)
     if names:
         bars = any(isinstance(place(row[0]), str) for row in rows)
-        each = ", ".join([live.chart[0], *live.chart[2:]] if bars else live.chart[2:])
-        title = f"{title}, a {'bar' if bars else 'line'} for each {each}"
+        by = ", ".join([live.chart[0], *live.chart[2:]] if bars else live.chart[2:])
+        title = f"{title}, a {'bar' if bars else 'line'} for each {by}"
         return chart(rows, width, height, title, axes, combine)
     missing = "" if combine else _missing(live, snapshot)
     if missing and len({str(row[0]) for row in rows}) < len(rows):
