@@ -16,6 +16,7 @@ from streamsql.errors import StreamsqlError, UsageFault
 
 SARIF = "sarif"
 """The format of --check that CI systems read; no format of rows."""
+_ON = "store_true"
 _PREFERENCES = ("format", "color", "dialect", "master", "java", "warm")
 """The flags that are preferences too: without a default, so that it is known who chose."""
 
@@ -154,6 +155,72 @@ class _Inputs(argparse.Action):
         namespace.inputs = [*(namespace.inputs or []), *((kind, v) for v in values)]
 
 
+def _seconds(text: str) -> float:
+    try:
+        value = float(text.removesuffix("s"))
+    except ValueError:
+        value = 0.0
+    if not value > 0:  # nan neither
+        raise argparse.ArgumentTypeError(f"a number of seconds, more than 0, not {text}")
+    return value
+
+
+FLAGS: dict[str, Mapping[str, Any]] = {
+    "files": {
+        "nargs": "*", "action": _Inputs, "metavar": "FILE", "help": "scripts to run; - is standard input",
+    },
+    "-f --file": {"action": _Inputs, "metavar": "FILE", "help": "a script to run"},
+    "-e -c --execute --command": {"action": _Inputs, "metavar": "SQL", "help": "statements to run"},
+    "-D --define": {
+        "action": "append", "default": [], "metavar": "NAME=VALUE", "help": "set the variable ${NAME}",
+    },
+    "--check": {"action": _ON, "help": "parse and plan everything, report all errors, start nothing"},
+    "--format": {
+        "choices": (*FORMATS, SARIF),
+        "help": "output format of rows (default: table); with --check, of what it finds (json, sarif, …)",
+    },
+    "--dialect": {"choices": DIALECTS, "help": "SQL dialect of the statements (default: spark)"},
+    "--color": {"choices": SPECS["color"].choices, "help": "colours (default: auto, on a terminal only)"},
+    "--on-error": {
+        "choices": ("stop", "continue"), "default": "stop",
+        "help": "what to do after an error (default: stop)",
+    },
+    "--timeout": {"type": _seconds, "metavar": "SECONDS", "help": "end with exit code 4 after this time"},
+    "--master": {"help": "Spark master (default: local[*])"},
+    "--conf": {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a setting of Spark"},
+    "--packages": {"metavar": "GROUP:NAME:VERSION,…", "help": "packages for Spark to fetch"},
+    "--jars": {"metavar": "FILE,…", "help": "jars for Spark"},
+    "--warm": {"metavar": "DURATION|off", "help": "how long a started Spark waits for the next console"},
+    "--java": {"metavar": "auto|bundled|system|DIR", "help": "which Java to use (default: auto)"},
+    "--config": {"metavar": "FILE", "help": "preferences (default: ~/.config/streamsql/config.toml)"},
+    "-w --workspace": {
+        "metavar": "DIR", "help": "the folder that keeps definitions, results and checkpoints",
+    },
+    "--trust-workspace": {
+        "action": _ON,
+        "help": "open a workspace that others own or may write to, and apply its settings that can run code",
+    },
+    "--read-only": {
+        "action": _ON, "help": "open a workspace without changing it, also while another console has it open",
+    },
+    "--resume": {"action": _ON, "help": "resume the queries of the workspace"},
+    "--no-config": {"action": _ON, "help": "read no config file"},
+    "--no-init": {"action": _ON, "help": "do not run init.sql before the first prompt"},
+    **feature_registry.flags(),
+    "-q --quiet": {"action": _ON, "help": "print notes and errors only, no other messages"},
+    "--info": {"action": _ON, "help": "versions, Java and folders, as JSON"},
+    "--debug": {"action": _ON, "help": "show Python tracebacks of errors"},
+    "--version": {"action": _ON, "help": "the version"},
+}  # fmt: skip
+"""The flags of the console, with the arguments of argparse, in the order of --help."""
+
+
+def add_flags(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add flags of the console to a parser. names: as in FLAGS."""
+    for name in names:
+        parser.add_argument(*name.split(), **FLAGS[name])
+
+
 def command_parser() -> argparse.ArgumentParser:
     """The parser of the command line; --help lists the flags in the order in which they are added."""
     parser = argparse.ArgumentParser(
@@ -165,16 +232,7 @@ def command_parser() -> argparse.ArgumentParser:
         "exit codes: 0 success, 1 a statement failed, 2 usage, 3 Spark could not start, 4 time-out, "
         "5 a query failed while running, 129 SIGHUP, 130 interrupted, 143 SIGTERM",
     )
-    _add_script_flags(parser)
-    _add_spark_flags(parser)
-    _add_workspace_flags(parser)
-    add = parser.add_argument
-    for flag, arguments in feature_registry.flags().items():
-        add(flag, **arguments)
-    add("-q", "--quiet", action="store_true", help="print notes and errors only, no other messages")
-    add("--info", action="store_true", help="versions, Java and folders, as JSON")
-    add("--debug", action="store_true", help="show Python tracebacks of errors")
-    add("--version", action="store_true", help="the version")
+    add_flags(parser, *FLAGS)
     parser.set_defaults(inputs=None)
     return parser
 
@@ -195,76 +253,6 @@ def serve_parser() -> argparse.ArgumentParser:
     add("--detach", action="store_true", help="go on in the background once the scripts have run")
     add("--status-file", metavar="FILE", help="write the status, as JSON, every 5 seconds")
     return parser
-
-
-def _add_script_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("files", nargs="*", action=_Inputs, metavar="FILE", help="scripts to run; - is standard input")
-    add("-f", "--file", action=_Inputs, metavar="FILE", help="a script to run")
-    add("-e", "-c", "--execute", "--command", action=_Inputs, metavar="SQL", help="statements to run")
-    add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="set the variable ${NAME}")
-    add("--check", action="store_true", help="parse and plan everything, report all errors, start nothing")
-    add(
-        "--format",
-        choices=(*FORMATS, SARIF),
-        help="output format of rows (default: table); with --check, of what it finds (json, sarif, …)",
-    )
-    add("--dialect", choices=DIALECTS, help="SQL dialect of the statements (default: spark)")
-    add("--color", choices=SPECS["color"].choices, help="colours (default: auto, on a terminal only)")
-    add(
-        "--on-error",
-        choices=("stop", "continue"),
-        default="stop",
-        help="what to do after an error (default: stop)",
-    )
-    add("--timeout", type=_seconds, metavar="SECONDS", help="end with exit code 4 after this time")
-
-
-def _add_spark_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--master", help="Spark master (default: local[*])")
-    add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
-    add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
-    add("--jars", metavar="FILE,…", help="jars for Spark")
-    add("--warm", metavar="DURATION|off", help="how long a started Spark waits for the next console")
-    add("--java", metavar="auto|bundled|system|DIR", help="which Java to use (default: auto)")
-
-
-def _add_workspace_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--config",
-        metavar="FILE",
-        help="preferences (default: ~/.config/streamsql/config.toml)",
-    )
-    add("-w", "--workspace", metavar="DIR", help="the folder that keeps definitions, results and checkpoints")
-    add(
-        "--trust-workspace",
-        action="store_true",
-        help="open a workspace that others own or may write to, and apply its settings that can run code",
-    )
-    add(
-        "--read-only",
-        action="store_true",
-        help="open a workspace without changing it, also while another console has it open",
-    )
-    add("--resume", action="store_true", help="resume the queries of the workspace")
-    add("--no-config", action="store_true", help="read no config file")
-    add(
-        "--no-init",
-        action="store_true",
-        help="do not run init.sql before the first prompt",
-    )
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text.removesuffix("s"))
-    except ValueError:
-        value = 0.0
-    if not value > 0:  # nan neither
-        raise argparse.ArgumentTypeError(f"a number of seconds, more than 0, not {text}")
-    return value
 
 
 def in_order(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:

@@ -8,9 +8,9 @@ import sys
 import threading
 from pathlib import Path
 
-from streamsql.cli.command_line import Command, name_value_pairs, read_preferences, spark_conf
+from streamsql.cli.command_line import Command, add_flags, name_value_pairs, read_preferences, spark_conf
 from streamsql.config.config_file import ConfigFile
-from streamsql.config.preferences import SPECS, Preferences
+from streamsql.config.preferences import Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault
 from streamsql.features.testing.cases import Case, chosen, collect, files_of_tests, script_of
 from streamsql.features.testing.reports import TapReport, TextReport, junit
@@ -41,16 +41,8 @@ def test_parser() -> argparse.ArgumentParser:
     add("-x", "--exitfirst", action="store_true", help="stop at the first failure")
     add("--junit", metavar="FILE", help="write a report for CI servers (XML of JUnit)")
     add("--format", choices=("text", "tap"), default="text", help="format of the output (default: text)")
-    add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="set the variable ${NAME}")
-    add("--color", choices=SPECS["color"].choices, help="colours (default: auto, on a terminal only)")
-    add("--master", help="Spark master (default: local[*])")
-    add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
-    add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
-    add("--jars", metavar="FILE,…", help="jars for Spark")
-    add("--java", metavar="auto|bundled|system|DIR", help="which Java to use (default: auto)")
-    add("--config", metavar="FILE", help="preferences (default: ~/.config/streamsql/config.toml)")
-    add("--no-config", action="store_true", help="read no config file")
-    add("--debug", action="store_true", help="show Python tracebacks of errors")
+    add_flags(parser, "-D --define", "--color", "--master", "--conf", "--packages", "--jars", "--java")
+    add_flags(parser, "--config", "--no-config", "--debug")
     return parser
 
 
