@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from streamsql import feature_registry
 from streamsql.cli.command_line import CommandLine
-from streamsql.errors import UsageFault
+from streamsql.errors import UsageFault, reason_of
 from streamsql.output.console_messages import Messages
 
 if TYPE_CHECKING:
@@ -57,9 +57,8 @@ def attached(line: CommandLine, messages: Messages, *, interactive: bool) -> Rem
     except (FileNotFoundError, ConnectionRefusedError):
         return None  # a server that was killed has left its socket
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise UsageFault(
-            f"the server of {folder} cannot be attached to: {reason}",
+            f"the server of {folder} cannot be attached to: {reason_of(error)}",
             hint="streamsql ps lists the servers",
             code="WORKSPACE_IN_USE",
         ) from None

@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import chain, repeat
 from pathlib import Path
 
+from streamsql.cli.signals import STEP, ends_within
 from streamsql.errors import Source, StartFault, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.tokens import quote_name
@@ -24,8 +25,6 @@ from streamsql.runtime.queries.stop import LEAVING
 from streamsql.runtime.session import Session
 from streamsql.server.listener import Server
 
-STEP = 0.2
-"""The seconds between two looks for a signal: another thread may have got it from the system."""
 STATUS_EVERY = 5.0
 """The seconds between two writes of the status file."""
 CLOSING = 60.0
@@ -102,13 +101,7 @@ class HostingLoop:
             os._exit(128 + number)  # a second signal is obeyed at once
 
     def _close(self) -> None:
-        closing = threading.Thread(target=self.session.close, args=(LEAVING,), daemon=True, name="close")
-        closing.start()
-        waited = 0.0
-        while closing.is_alive() and waited < CLOSING:
-            closing.join(STEP)
-            waited += STEP
-        if closing.is_alive():
+        if not ends_within(CLOSING, lambda: self.session.close(LEAVING)):
             self.messages.warn(f"Spark did not end within {CLOSING:.0f} s and is killed")
             self.session.kill()
         self.server.close()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamsql.cli.command_line import CommandLine
-from streamsql.errors import StreamsqlError, UsageFault
+from streamsql.errors import StreamsqlError, UsageFault, reason_of
 from streamsql.feature_registry import extensions
 from streamsql.output.console_messages import Messages
 
@@ -75,7 +75,7 @@ def held_workspace(line: CommandLine, messages: Messages) -> Iterator[tuple[Path
     except (Held, OSError, StreamsqlError) as error:
         why = str(error)
         if isinstance(error, OSError):
-            why = f"the workspace {folder} cannot be opened: {(error.strerror or why).lower()}"
+            why = f"the workspace {folder} cannot be opened: {reason_of(error)}"
         if line.workspace and isinstance(error, StreamsqlError):
             raise
         if line.workspace:

@@ -11,7 +11,7 @@ from streamsql.cli.command_line import Command
 from streamsql.config.preferences import FORMATS, Preferences
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
-from streamsql.server.running_servers import Registered, servers
+from streamsql.server.running_servers import Registered, queries_by_state, servers
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -23,11 +23,9 @@ def _parser() -> argparse.ArgumentParser:
 def _list_servers(options: argparse.Namespace, preferences: Preferences) -> int:
     def row(server: Registered) -> tuple[str, ...]:
         status = server.status or {}
-        states = list(status.get("queries", {}).values())
-        queries = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states)) or "none"
         word = status.get("status", "does not respond")
         return (
-            str(server.process), str(server.workspace), word, queries if status else "",
+            str(server.process), str(server.workspace), word, queries_by_state(status) if status else "",
             str(status.get("clients", "")), _age(server.since),
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ from streamsql.cli.open_session import open_session, scripts_of
 from streamsql.cli.open_workspace import held_workspace
 from streamsql.cli.server_script import ServerScripts
 from streamsql.cli.terminal_parent import redirect
-from streamsql.errors import StartFault, StreamsqlError, UsageFault
+from streamsql.errors import StartFault, StreamsqlError, UsageFault, reason_of
 from streamsql.output.console_messages import Messages
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
@@ -88,8 +88,9 @@ def open_server(session: Session, folder: Path, messages: Messages) -> Server:
     try:
         server = Server(session, folder, messages.warn)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageFault(f"the socket of {folder} cannot be created: {reason}", code="NOT_DETACHED") from None
+        raise UsageFault(
+            f"the socket of {folder} cannot be created: {reason_of(error)}", code="NOT_DETACHED"
+        ) from None
     with suppress(OSError):
         write_holder(folder, "a server")
     return server

@@ -21,7 +21,7 @@ from streamsql.runtime.session_summary import spark_state
 from streamsql.server.client_session import ClientSession
 from streamsql.server.connection import ClientConnection
 from streamsql.server.encoding import PROTOCOL, encode_error
-from streamsql.server.running_servers import register
+from streamsql.server.running_servers import queries_by_state, register
 from streamsql.server.socket_frames import MOST_OF_CLIENT, SOCKET, BadFrame, Disconnected, FrameSocket, listen
 
 MOST_CLIENTS = 100
@@ -174,8 +174,6 @@ class Server:
         """(property, value) for SHOW SERVER."""
         status = self.status()
         summary = self.session.summary()
-        states = list(status["queries"].values())
-        counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
         return [
             ("workspace", status["workspace"]),
             ("process", str(status["process"])),
@@ -183,7 +181,7 @@ class Server:
             ("status", status["status"]),
             ("version", status["version"]),
             ("Spark", status["spark"]),
-            ("queries", counts or "none"),
+            ("queries", queries_by_state(status)),
             ("rows/s in", f"{summary.rate:,.0f}"),
             ("clients", str(status["clients"])),
             ("current folder", os.getcwd()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,12 @@ class Registered:
     workspace: Path
     since: str
     status: dict[str, Any] | None
+
+
+def queries_by_state(status: Mapping[str, Any]) -> str:
+    """How many queries a status has in each state: 2 running, 1 FAILED; or none."""
+    states = list(status.get("queries", {}).values())
+    return ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states)) or "none"
 
 
 def _folder() -> Path:

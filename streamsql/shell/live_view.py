@@ -27,6 +27,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
+from streamsql.errors import reason_of
 from streamsql.output.cursor_places import one_by_one
 from streamsql.output.live_frames import Frame, View, frame
 from streamsql.output.row_formats import FORMATS
@@ -257,7 +258,7 @@ class LiveView:
             self.message = f"{counted(len(snapshot.rows), 'row')} saved in {path}"
             self.remark = f"saved in {path}"
         except OSError as error:
-            self.remark = f"cannot write {path}: {(error.strerror or str(error)).lower()}"
+            self.remark = f"cannot write {path}: {reason_of(error)}"
         self._wake.set()
 
     def _columns(self) -> int:

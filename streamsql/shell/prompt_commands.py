@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from streamsql.catalog import Catalog
-from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError
+from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError, reason_of
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote, substitute
@@ -118,8 +118,7 @@ def printer_to(path: str, like: Printer) -> Printer:
         else:
             file = open_text(Path(path).expanduser(), "w")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
+        raise InputFault(f"cannot write {path}: {reason_of(error)}", code="FILE_NOT_WRITTEN") from None
     printer = Printer.beside(like)
     printer.file, printer.width = file, lambda: 0
     format = "" if path.startswith("|") else format_of(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streamsql.cli.command_line import Command
 from streamsql.config.preferences import Preferences
-from streamsql.errors import InputFault, Source, StreamsqlError
+from streamsql.errors import InputFault, Source, StreamsqlError, reason_of
 from streamsql.output.console_messages import Messages
 from streamsql.output.script_files import bad_encoding
 from streamsql.output.terminal import Terminal
@@ -92,8 +92,7 @@ def _read(name: str, shown: str) -> str:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputFault(f"cannot read {name}: {reason}", code="FILE_NOT_READ") from None
+        raise InputFault(f"cannot read {name}: {reason_of(error)}", code="FILE_NOT_READ") from None
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -113,5 +112,4 @@ def write_in_place(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
-        reason = (error.strerror or str(error)).lower()
-        raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
+        raise InputFault(f"cannot write {path}: {reason_of(error)}", code="FILE_NOT_WRITTEN") from None

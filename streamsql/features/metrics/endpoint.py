@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.cli.command_line import CommandLine
-from streamsql.errors import UsageFault
+from streamsql.errors import UsageFault, reason_of
 from streamsql.output.printer import Printer
 from streamsql.runtime.parts import SessionParts
 
@@ -56,9 +56,8 @@ def open_endpoint(parts: SessionParts, address: str) -> Endpoint:
     try:
         server, _ = start_http_server(port, host, registry)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise UsageFault(
-            f"the metrics endpoint {host}:{port} cannot be opened: {reason}",
+            f"the metrics endpoint {host}:{port} cannot be opened: {reason_of(error)}",
             hint="--metrics HOST:PORT names another address",
             code="BAD_ADDRESS",
         ) from None

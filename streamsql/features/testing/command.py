@@ -11,7 +11,7 @@ from pathlib import Path
 from streamsql.cli.command_line import Command, add_flags, name_value_pairs, read_preferences, spark_conf
 from streamsql.config.config_file import ConfigFile
 from streamsql.config.preferences import Preferences
-from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault
+from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault, reason_of
 from streamsql.features.testing.cases import Case, chosen, collect, files_of_tests, script_of
 from streamsql.features.testing.reports import TapReport, TextReport, junit
 from streamsql.features.testing.runner import Outcome, run_cases
@@ -140,4 +140,4 @@ def _write(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageFault(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageFault(f"cannot write {path}: {reason_of(error)}") from None
