@@ -455,21 +455,21 @@ def test_a_pager_that_is_not_there_is_no_error() -> None:
     out, words = written(made)
     assert "| … |" in out
     assert words.startswith("note: the pager could not start: no-such-pager -x\n(1 row)\n")
-    assert page("x", "no-such-pager") is False
-    assert page("x", "unclosed 'quote") is False
-    assert page("x", "") is False
+    assert page(["x"], "no-such-pager") is False
+    assert page(["x"], "unclosed 'quote") is False
+    assert page(["x"], "") is False
 
 
 @pytest.mark.usefixtures("processes")
 def test_leaving_a_pager_early_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
-    assert page("line\n" * 1_000_000, "head -1") is True
+    assert page(["line\n" * 1_000_000], "head -1") is True
     assert capfd.readouterr() == ("line\n", "")
-    assert page("x", "false") is True
+    assert page(["x"], "false") is True
 
 
 @pytest.mark.usefixtures("processes")
 def test_ctrl_c_is_the_pagers(capfd: pytest.CaptureFixture[str]) -> None:
-    assert page("still here\n", "test $PPID -gt 1 && kill -INT $PPID && cat") is True
+    assert page(["still here\n"], "test $PPID -gt 1 && kill -INT $PPID && cat") is True
     assert capfd.readouterr() == ("still here\n", "")
 
 

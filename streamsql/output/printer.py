@@ -21,7 +21,7 @@ from streamsql.output.document import Document, Style, renamed_columns
 from streamsql.output.info_tables import is_properties, readable
 from streamsql.output.layout import Layout, RowReader, in_blocks
 from streamsql.output.line_breaks import wrap
-from streamsql.output.pager import page, page_lines, pager_command
+from streamsql.output.pager import page, pager_command
 from streamsql.output.terminal import Terminal, window
 from streamsql.results import (
     Copied,
@@ -331,10 +331,7 @@ class Printer(Messages):
             document = layout.in_full(reader.all())
             return document if self._page(list(document.lines)) else None
         document = layout.for_pager(reader)
-        command = self.pager()
-        if self._with_pager(lambda: page_lines(in_blocks(document.lines), command), command):
-            return document
-        return None
+        return document if self._with_pager(document.lines) else None
 
     def write(self, lines: Iterable[str]) -> None:
         if is_terminal(self.out):
@@ -355,17 +352,15 @@ class Printer(Messages):
         """Show lines in the pager if they do not fit the window. Returns False if they did not need it, or
         it could not start.
         """
-        command = self.pager()
-        if not command or not self._too_large(lines):
-            return False
-        return self._with_pager(lambda: page("".join(f"{line}\n" for line in lines), command), command)
+        return bool(self.pager()) and self._too_large(lines) and self._with_pager(lines)
 
-    def _with_pager(self, show: Callable[[], bool], command: str) -> bool:
-        """Call a function that shows something in the pager; whether that could start."""
+    def _with_pager(self, lines: Iterable[str]) -> bool:
+        """Show lines in the pager; whether it could start."""
+        command = self.pager()
         self.out.flush()
         self.paging.set()
         try:
-            shown = show()
+            shown = page(in_blocks(lines), command)
         finally:
             self.paging.clear()
         if not shown:
