@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from streamsql.errors import Note
@@ -33,13 +33,14 @@ PLAIN = Style()
 
 @dataclass
 class Document:
-    """A result at a place. lines: may be read once; notes: complete after that; hidden: the names of columns
-    that have no room.
+    """A result at a place. lines: may be read once; notes, footer: complete after that, "" for no footer;
+    hidden: the names of columns that have no room.
     """
 
     lines: Iterable[str] = ()
     notes: list[Note] = field(default_factory=list)
     hidden: tuple[str, ...] = ()
+    footer: Callable[[], str] = str
 
 
 def renamed_columns(rows: Rows | RowStream) -> tuple[tuple[str, ...], list[Note]]:

@@ -13,11 +13,11 @@ from streamsql.config.preferences import PREFIX
 from streamsql.errors import Cancelled, Note
 from streamsql.output.control_characters import harmless
 from streamsql.output.document import Document, Style
-from streamsql.output.info_tables import info_document, prose
+from streamsql.output.info_tables import info_document, is_properties, prose, readable
 from streamsql.output.line_breaks import wrap
 from streamsql.output.row_formats import FORMATS, RAW
 from streamsql.output.tables import BLOCK, TableBlocks, blocks, draw
-from streamsql.results import InfoRows, Rows, RowStream, Text, counted
+from streamsql.results import InfoRows, Rows, RowStream, Text, Why, counted
 
 Values = tuple[Any, ...]
 PAGE = 120
@@ -111,7 +111,8 @@ class RowReader:
 class Layout:
     """How rows are laid out at a place. width: of the window, 0 without one; room: of the terminal, also of a
     script, 0 for a file or pipe; max_rows: the limit without a pager, 0 for none; auto: whether a table
-    without room becomes vertical; terminal: whether control characters are escaped.
+    without room becomes vertical; terminal: whether control characters are escaped; timing: whether footers
+    tell how long a result took.
     """
 
     format: str
@@ -121,6 +122,7 @@ class Layout:
     max_rows: int = 0
     auto: bool = False
     terminal: bool = False
+    timing: bool = False
 
     def formatted(self, rows: Rows, format: str = "") -> Iterator[str]:
         """The lines of all rows in a format."""
@@ -143,16 +145,45 @@ class Layout:
         """Whether a table is shown in a window."""
         return bool(self.width) and self.format == "table"
 
-    def info(self, rows: InfoRows) -> Document | None:
+    def document(self, reader: RowReader) -> Document:
+        """The rows of a result, without a pager."""
+        if isinstance(reader.result, InfoRows) and (info := self._info(reader, reader.result)):
+            return info
+        self._make_readable(reader)
+        notes = list[Note]()
+        if self.width:
+            return self._with_footer(Document(self._in_window(reader, notes), notes), reader)
+        return self._with_footer(Document(self._for_file(reader)), reader)
+
+    def for_pager(self, reader: RowReader) -> Document:
+        """All rows and columns of a result, for the pager, which gets those of a stream as it reads."""
+        self._make_readable(reader)
+        if isinstance(reader.result, Rows):
+            return self._with_footer(self._in_full(reader.all()), reader)
+        notes = list[Note]()
+        return self._with_footer(Document(self._for_pager(reader, notes), notes), reader)
+
+    def _make_readable(self, reader: RowReader) -> None:
+        """Let a table about the console that is shown row by row in a window be read as in a table."""
+        if isinstance(reader.result, InfoRows) and self.width and self.format == "vertical":
+            reader.result = readable(reader.result)
+
+    def _with_footer(self, document: Document, reader: RowReader) -> Document:
+        if not isinstance(reader.result, Why):
+            document.footer = lambda: reader.footer(timing=self.timing, hidden=document.hidden)
+        return document
+
+    def _info(self, reader: RowReader, rows: InfoRows) -> Document | None:
         """A table about the console, fitted to the window; None where it is laid out as other rows are."""
         if self.format != "table" or not (self.width or (rows.rows and self.room)):
             return None
         document = info_document(rows, self.room, self.style)
         if document.hidden and (self.auto or not self.width):
-            return Document(list(self.formatted(rows, "vertical")))
-        return document
+            document = Document(list(self.formatted(rows, "vertical")))
+        reader.all()
+        return document if self.is_window and is_properties(rows) else self._with_footer(document, reader)
 
-    def for_file(self, reader: RowReader) -> Iterator[str]:
+    def _for_file(self, reader: RowReader) -> Iterator[str]:
         """All rows; at the terminal of a script, a table that is wider than it becomes vertical, as with
         `\\x auto` of psql.
         """
@@ -160,20 +191,13 @@ class Layout:
         wide = bool(first.rows) and self.format == "table" and 0 < self.room < draw(first, self.style).width
         return self.formatted(reader.all(), "vertical" if wide else self.format)
 
-    def in_full(self, rows: Rows) -> Document:
-        """All rows and columns of a result in memory, for the pager."""
+    def _in_full(self, rows: Rows) -> Document:
         if self.format != "table":
             return Document(list(self.formatted(rows)))
         drawn = draw(rows, self.style)
         if drawn.width > self.width and self.auto and rows.rows:
             return Document(list(self.formatted(rows, "vertical")))
         return Document(drawn.lines, [self._cut()] if drawn.cut else [])
-
-    def for_pager(self, reader: RowReader) -> Document:
-        """The same of a stream, of which the pager gets the rows as it reads."""
-        document = Document()
-        document.lines = self._for_pager(reader, document.notes)
-        return document
 
     def _for_pager(self, reader: RowReader, notes: list[Note]) -> Iterator[str]:
         if self.format != "table":
@@ -193,18 +217,13 @@ class Layout:
         if table.cut:
             notes.append(self._cut())
 
-    def in_window(self, reader: RowReader) -> Document:
-        """As many rows as the preferences allow, in tables of a block each, of the columns that fit."""
-        document = Document()
-        document.lines = self._in_window(reader, document.notes)
-        return document
-
     def _in_window(self, reader: RowReader, notes: list[Note]) -> Iterator[str]:
+        """As many rows as the preferences allow, in tables of a block each, of the columns that fit."""
         shown = 0
         for block in reader.blocks():
             part = block[: self.max_rows - shown] if self.max_rows else block
             shown += len(part)
-            fitted = self.fitted(reader.of(part))
+            fitted = self._fitted(reader.of(part))
             yield from fitted.lines
             notes += [note for note in fitted.notes if note not in notes]
             if self.max_rows and shown >= self.max_rows:
@@ -213,7 +232,7 @@ class Layout:
             notes.insert(0, Note("NOT_ALL_SHOWN", f"SET {PREFIX}max_rows = 0; shows all rows"))
         reader.count = shown
 
-    def fitted(self, rows: Rows) -> Document:
+    def _fitted(self, rows: Rows) -> Document:
         """All rows, of a table the columns that fit the window."""
         if self.format != "table":
             return Document(self.formatted(rows))

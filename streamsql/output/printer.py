@@ -18,7 +18,6 @@ from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
 from streamsql.output.cursor_places import placed
 from streamsql.output.document import Document, Style, renamed_columns
-from streamsql.output.info_tables import is_properties, readable
 from streamsql.output.layout import Layout, RowReader, in_blocks
 from streamsql.output.line_breaks import wrap
 from streamsql.output.pager import page, pager_command
@@ -230,11 +229,11 @@ class Printer(Messages):
         if isinstance(self.last, Rows):
             reader = RowReader(self.last, self.fetching, lambda: None)
             reader.all()
-            self.say(reader.footer(timing=self._timing()))
+            self.say(reader.footer(timing=self.layout().timing))
 
     def lines(self, rows: Rows) -> list[str]:
         """The lines of rows as they are printed without a pager, fitted to the window if there is one."""
-        return list(self.layout().in_window(RowReader(rows, self.fetching, lambda: None)).lines)
+        return list(self.layout().document(RowReader(rows, self.fetching, lambda: None)).lines)
 
     def lines_as_they_are(self, lines: Iterable[str]) -> None:
         """Write lines that are formatted for this terminal already, such as the last frame of a live view."""
@@ -257,6 +256,7 @@ class Printer(Messages):
             chosen.count("max_rows") if width else 0,
             chosen["expanded"] == "auto",
             is_terminal(self.out),
+            chosen["timing"] == "on",
         )
 
     def format(self) -> str:
@@ -269,69 +269,45 @@ class Printer(Messages):
         """The width of the window that rows are written to, also by a script; 0 for a file or pipe."""
         return self.width() or (window().columns if is_terminal(self.out) else 0)
 
-    def _timing(self) -> bool:
-        """Whether footers tell how long a result took."""
-        return self.preferences["timing"] == "on"
-
     # ---- rows -----------------------------------------------------------------------------
 
     def _rows(self, result: Rows | RowStream, check: Callable[[], None], *, paging: bool) -> list[Note]:
         """Write rows and their footer; returns notes. Raises what the rest of a stream raises."""
-        reader = RowReader(result, self.fetching, check)
+        reader, layout = RowReader(result, self.fetching, check), self.layout(result)
+        paged = paging and bool(self.pager())
         if isinstance(result, RowStream):
             self.last = Rows((), result.columns, result.first, result.numeric, result.seconds)
         began = time.monotonic()
         try:
-            document = self._written(reader, paging=paging)
-            if isinstance(result, RowStream) and not (self.width() and self.pager()):
+            document = self._paged(reader, layout) if paged else None
+            if document is None:
+                document = layout.document(reader)
+                self.write(document.lines)
+            if isinstance(result, RowStream) and not paged:
                 reader.seconds = result.seconds + time.monotonic() - began
         except Cancelled:
-            if reader.cancelled and self.pager():
-                self.say(reader.footer(timing=self._timing()))
+            if reader.cancelled and paged:
+                self.say(reader.footer(timing=layout.timing))
             raise
         finally:
             if isinstance(result, RowStream):
                 result.close()
-        if not (isinstance(result, InfoRows) and self._needs_no_footer(result)):
-            self.say(reader.footer(timing=self._timing(), hidden=document.hidden))
+        if footer := document.footer():
+            self.say(footer)
         return document.notes
-
-    def _needs_no_footer(self, rows: InfoRows) -> bool:
-        return isinstance(rows, Why) or (is_properties(rows) and self.layout().is_window)
-
-    def _written(self, reader: RowReader, *, paging: bool) -> Document:
-        """Write rows where they are to be shown. Returns the document that was written."""
-        result, layout = reader.result, self.layout(reader.result)
-        if isinstance(result, InfoRows):
-            document = layout.info(result)
-            if document is not None:
-                reader.all()
-                lines = list(document.lines)
-                tall = bool(self.width()) and len(lines) > self.height() - FOOTER
-                if not (paging and tall and self.pager() and self._page(lines)):
-                    self.write(lines)
-                return document
-            if self.width() and layout.format == "vertical":
-                reader.result = readable(result)
-        if not self.width():
-            document = Document(layout.for_file(reader))
-        else:
-            paged = self._paged(reader, layout) if paging and self.pager() else None
-            if paged is not None:
-                return paged
-            document = layout.in_window(reader)
-        self.write(document.lines)
-        return document
 
     def _paged(self, reader: RowReader, layout: Layout) -> Document | None:
         """Show rows in the pager: a stream, or what does not fit the window. Returns the document that was
         shown; None if it did not need the pager, or that could not start.
         """
-        if isinstance(reader.result, Rows):
-            document = layout.in_full(reader.all())
-            return document if self._page(list(document.lines)) else None
+        if isinstance(reader.result, InfoRows) and layout.format == "table":
+            document = layout.document(reader)
+            lines = list(document.lines)
+            return document if len(lines) > self.height() - FOOTER and self._page(lines) else None
         document = layout.for_pager(reader)
-        return document if self._with_pager(document.lines) else None
+        if isinstance(reader.result, RowStream):
+            return document if self._with_pager(document.lines) else None
+        return document if self._page(list(document.lines)) else None
 
     def write(self, lines: Iterable[str]) -> None:
         if is_terminal(self.out):
