@@ -353,6 +353,13 @@ def test_the_list_of_short_forms_has_each_of_them() -> None:
     assert [line.split()[0] for line in lines] == ["\\" + short.names[0] for short in SHORT]
 
 
+def test_every_command_without_a_statement_is_one_of_the_prompt() -> None:
+    from streamsql.shell.statement_runner import COMMANDS
+
+    stand_for_themselves = {f"\\{short.names[0]}" for short in SHORT if short.make is None}
+    assert set(COMMANDS) == stand_for_themselves | {"\\?", "\\watch"}
+
+
 def test_every_short_form_is_a_statement_that_can_be_read() -> None:
     from streamsql.errors import Source
     from streamsql.language.parser import parse, split_script

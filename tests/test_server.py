@@ -483,6 +483,11 @@ def test_another_version_is_told_how_to_restart(host: Host, monkeypatch: pytest.
         "SERVER_VERSION", f"it is {__version__}, this is 9.9",
     )  # fmt: skip
     assert f"kill -TERM {os.getpid()}" in caught.value.hint
+    monkeypatch.undo()
+    monkeypatch.setattr(calls_module, "PROTOCOL", "other fields")
+    with pytest.raises(UsageFault) as caught:
+        host.attach()
+    assert caught.value.detail == f"both are {__version__}, but of different builds"
 
 
 def test_a_server_that_ends_leaves_no_client_waiting(spark: Any, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ class Desk:
     def _command(self, name: str, given: str) -> bool:
         """Run a command that no statement corresponds to. False: leave the console."""
         try:
-            return _COMMANDS[name](self, given) is not False
+            return COMMANDS[name](self, given) is not False
         except StreamsqlError as error:
             self._fail(error)
         return True
@@ -377,7 +377,7 @@ class Desk:
             self.printer.note(self._offer(proposal))
 
 
-_COMMANDS: dict[str, Callable[[Desk, str], bool | None]] = {
+COMMANDS: dict[str, Callable[[Desk, str], bool | None]] = {
     "\\?": lambda desk, given: desk._tell(listing()),
     "\\p": lambda desk, given: desk._tell(desk._last_text, prose=False),
     "\\r": lambda desk, given: None,
