@@ -356,7 +356,7 @@ def test_the_list_of_short_forms_has_each_of_them() -> None:
 def test_every_command_without_a_statement_is_one_of_the_prompt() -> None:
     from streamsql.shell.statement_runner import COMMANDS
 
-    stand_for_themselves = {f"\\{short.names[0]}" for short in SHORT if short.make is None}
+    stand_for_themselves = {f"\\{short.names[0]}" for short in SHORT if not short.make}
     assert set(COMMANDS) == stand_for_themselves | {"\\?", "\\watch"}
 
 

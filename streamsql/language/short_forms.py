@@ -15,27 +15,22 @@ from streamsql.errors import InputFault, Span, did_you_mean
 @dataclass(frozen=True)
 class Short:
     """A short form. names: without backslash, the first is shown; takes: its argument as shown, empty for
-    none, in [ ] if it is optional; make: a function of the argument and the preferences that returns SQL, or
-    a command of the prompt; None for such a command, which stands for itself.
+    none, in [ ] if it is optional; make: the statement with {} for the argument, after a | that without one;
+    or a function of the argument and the preferences; "" for a command of the prompt, which stands for
+    itself.
     """
 
     names: tuple[str, ...]
     takes: str
     help: str
-    make: Callable[[str, Preferences], str] | None = None
+    make: str | Callable[[str, Preferences], str] = ""
 
     def statement(self, given: str, preferences: Preferences) -> str:
         """The statement, without its `;`, or the command of the prompt with its argument."""
-        return self.make(given, preferences) if self.make else f"\\{self.names[0]} {given}".rstrip()
-
-
-def _fixed(sql: str) -> Callable[[str, Preferences], str]:
-    return lambda given, preferences: sql
-
-
-def _with(sql: str, without: str = "") -> Callable[[str, Preferences], str]:
-    """sql: has {} for the argument; without: the statement if there is no argument."""
-    return lambda given, preferences: sql.format(given) if given else without
+        if callable(self.make):
+            return self.make(given, preferences)
+        with_argument, _, without = (self.make or f"\\{self.names[0]} {{}}|\\{self.names[0]}").partition("|")
+        return with_argument.format(given) if given else without or with_argument
 
 
 def _listed(one: str, all_: str) -> Callable[[str, Preferences], str]:
@@ -112,9 +107,9 @@ def _reset(given: str, preferences: Preferences) -> str:
 
 
 SHORT = (
-    Short(("q", "quit", "exit"), "", "leave", _fixed("EXIT")),
-    Short(("?",), "[words]", "list the short forms, or help", _with("HELP {}", "\\?")),
-    Short(("h", "help"), "[words]", "help on a statement or topic", _with("HELP {}", "HELP")),
+    Short(("q", "quit", "exit"), "", "leave", "EXIT"),
+    Short(("?",), "[words]", "list the short forms, or help", "HELP {}|\\?"),
+    Short(("h", "help"), "[words]", "help on a statement or topic", "HELP {}|HELP"),
     Short(
         ("d",), "[name]", "list all that FROM can read, or describe one thing",
         _listed("DESCRIBE TABLE {}", "SHOW TABLES"),
@@ -131,16 +126,16 @@ SHORT = (
     Short(
         ("dq",), "[name]", "list the queries, or describe one", _listed("DESCRIBE QUERY {}", "SHOW QUERIES"),
     ),
-    Short(("stop",), "name", "stop a query, or ALL", _with("STOP QUERY {}")),
-    Short(("start",), "name", "resume a query, or ALL", _with("START QUERY {}")),
+    Short(("stop",), "name", "stop a query, or ALL", "STOP QUERY {}"),
+    Short(("start",), "name", "resume a query, or ALL", "START QUERY {}"),
     Short(("watch",), "[name|seconds]", "watch a live table, or repeat the last statement", _watch),
     Short(
         ("why",), "[name]", "why the last query, or one by name, gives no rows",
-        _with("WHY QUERY {}", "WHY"),
+        "WHY QUERY {}|WHY",
     ),
     Short(
         ("connectors",), "[name]", "list the connectors, or describe one",
-        _with("SHOW CONNECTORS {}", "SHOW CONNECTORS"),
+        "SHOW CONNECTORS {}|SHOW CONNECTORS",
     ),
     Short(("i", "include"), "file", "run the statements of a file", _source),
     Short(("copy",), "t TO 'f.csv'|t FROM 'f.csv'", "write rows to a file, or read them", _copy),
@@ -148,7 +143,7 @@ SHORT = (
     Short(("timing",), "[on|off]", "show the duration of a statement, on or off", _switch("timing")),
     Short(
         ("mode",), "[format]", f"output format: {', '.join(SPECS['format'].choices)}",
-        _with(f"SET {PREFIX}format = {{}}", f"SET {PREFIX}format"),
+        f"SET {PREFIX}format = {{}}|SET {PREFIX}format",
     ),
     Short(("set",), "[name value]", "show the settings, or change one", _set),
     Short(("reset",), "[name]", "reset a setting to its default", _reset),
