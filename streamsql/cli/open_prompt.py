@@ -14,7 +14,7 @@ from streamsql.cli.terminal_parent import Parent, fork_console
 from streamsql.errors import EngineFault, Source
 from streamsql.output.console_messages import Messages
 from streamsql.output.terminal import window
-from streamsql.shell.greeting import greeting
+from streamsql.shell.bare_terminal import greeting
 
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer

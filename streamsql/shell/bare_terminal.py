@@ -1,4 +1,4 @@
-"""The terminal while no prompt is shown: its echo, Ctrl-C, and its loss.
+"""The terminal while no prompt is shown: the first lines of a console, its echo, Ctrl-C, and its loss.
 
 Keys that are typed then are not written between what the console writes, and the next prompt gets them. A
 terminal may be lost, such as by the end of ssh: reading from it ends, writing to it fails. That may be known
@@ -12,7 +12,12 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from streamsql.output.console_messages import Messages
+
+PROMPT = "sql> "
 
 
 def _modes() -> tuple[int, Any] | None:
@@ -59,6 +64,19 @@ def echo() -> Iterator[None]:
         yield
     finally:
         set_echo(False)
+
+
+@contextlib.contextmanager
+def greeting(messages: Messages, *, prompt: bool) -> Iterator[None]:
+    """Write what the console is, and the prompt, before the editor is imported, which takes longer than all
+    that comes before it; a context in which keys are not echoed. prompt: whether the editor of the prompt
+    comes next: it draws over this one, and gets the keys typed in the meantime.
+    """
+    with no_echo():
+        messages.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
+        if prompt and messages.words.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+            messages.terminal.status(PROMPT, moving=True)
+        yield
 
 
 def is_lost(file: int) -> bool:

@@ -32,9 +32,8 @@ from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.guard import informing, internal
 from streamsql.output.console_messages import Messages
 from streamsql.output.terminal import window
-from streamsql.shell.bare_terminal import Interrupt, is_lost, let_go, no_echo, set_echo
+from streamsql.shell.bare_terminal import PROMPT, Interrupt, is_lost, let_go, no_echo, set_echo
 from streamsql.shell.editing import History, drops_all_queries, is_complete, open_sign
-from streamsql.shell.greeting import PROMPT
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 from streamsql.shell.word_wrap import WordWrap
 
