@@ -12,10 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from streamsql import __version__
-from streamsql.cli.attach import attached, has_server
 from streamsql.cli.command_line import Command, CommandLine, command_parser, read_preferences, serve_parser
 from streamsql.cli.open_session import init_script, open_session, scripts_of, start_early
-from streamsql.cli.open_workspace import working_place
+from streamsql.cli.open_workspace import attached, has_server, working_place
 from streamsql.config.config_file import ConfigFile
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault

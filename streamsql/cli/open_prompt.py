@@ -6,10 +6,9 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamsql.cli.attach import attached
 from streamsql.cli.command_line import CommandLine
 from streamsql.cli.open_session import open_session
-from streamsql.cli.open_workspace import held_workspace
+from streamsql.cli.open_workspace import attached, held_workspace
 from streamsql.cli.terminal_parent import Parent, fork_console
 from streamsql.errors import EngineFault, Source
 from streamsql.output.console_messages import Messages

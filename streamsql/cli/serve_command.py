@@ -9,11 +9,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from streamsql.cli.attach import attached
 from streamsql.cli.command_line import CommandLine
 from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.cli.open_session import open_session, scripts_of
-from streamsql.cli.open_workspace import held_workspace
+from streamsql.cli.open_workspace import attached, held_workspace
 from streamsql.cli.server_script import ServerScripts
 from streamsql.cli.terminal_parent import redirect
 from streamsql.errors import StartFault, StreamsqlError, UsageFault, reason_of

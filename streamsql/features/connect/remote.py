@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamsql.cli.attach import has_server
 from streamsql.cli.command_line import CommandLine
+from streamsql.cli.open_workspace import has_server
 from streamsql.errors import UsageFault
 
 if TYPE_CHECKING:
