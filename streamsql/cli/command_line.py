@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from streamsql import feature_registry
@@ -80,7 +81,7 @@ class CommandLine:
         config = read_preferences(options, preferences)
         status_file = flags.get("status_file")
         return cls(
-            flags,
+            MappingProxyType(flags),
             config,
             name_value_pairs(options.define, "-D"),
             spark_conf(options),

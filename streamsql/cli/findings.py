@@ -68,7 +68,7 @@ class Reporter:
         self.printer = printer
         self.format = format
         self.findings: list[Finding] = []
-        self._told: set[Note] = set()
+        self._reported: set[Note] = set()
 
     @property
     def errors(self) -> int:
@@ -84,9 +84,9 @@ class Reporter:
     def note(self, note: Note, source: Source, span: Span) -> None:
         """Report a note about a part of a script."""
         finding = Finding.of_note(note, source, span)
-        if note.code in TOLD_ONCE and note in self._told:
+        if note.code in TOLD_ONCE and note in self._reported:
             return
-        self._told.add(note)
+        self._reported.add(note)
         self.findings.append(finding)
         if not self.format:
             self.printer.remark(

@@ -47,7 +47,7 @@ class UnknownTables:
         """
         faults, notes = list[NameFault](), list[tuple[Note, Span | None]]()
         for named, certain in _read(statement):
-            if self._known(named.name, catalog):
+            if self._exists(named.name, catalog):
                 continue
             # In a query that could not be parsed, a name after FROM may be no relation.
             if certain and self._missing(named.name):
@@ -55,7 +55,7 @@ class UnknownTables:
             else:
                 notes += self._note(named.name, named.span, catalog.relation_names())
         for name in statement.targets if isinstance(statement, Insert) else ():
-            if self._known(name.value, catalog) or catalog.target(name.value) is not None:
+            if self._exists(name.value, catalog) or catalog.target(name.value) is not None:
                 continue
             if self._missing(name.value):
                 faults.append(no_target(name, catalog))
@@ -83,7 +83,7 @@ class UnknownTables:
             if definition.kind == "table":
                 self._gone[name] = ""
 
-    def _known(self, name: str, catalog: Catalog) -> bool:
+    def _exists(self, name: str, catalog: Catalog) -> bool:
         return "." in name or catalog.reads(name) or name.casefold() in self._cached
 
     def _missing(self, name: str) -> bool:
