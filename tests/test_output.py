@@ -24,13 +24,13 @@ from streamsql.output.colors import unpainted, wants_color
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.cursor_places import placed
 from streamsql.output.document import Style
+from streamsql.output.drawn_tables import draw
 from streamsql.output.error_text import format_error
 from streamsql.output.info_tables import info_document
 from streamsql.output.line_breaks import wrap
 from streamsql.output.pager import page, pager_command
 from streamsql.output.printer import Printer
 from streamsql.output.row_formats import FORMATS
-from streamsql.output.tables import draw
 from streamsql.results import Done, InfoRows, Rows, Text
 
 ROWS = Rows(

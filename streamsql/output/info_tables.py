@@ -16,8 +16,8 @@ from streamsql.output.cells import text
 from streamsql.output.colors import BOLD, paint
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.document import Document, Style
+from streamsql.output.drawn_tables import draw
 from streamsql.output.line_breaks import longest_word, wrap
-from streamsql.output.tables import draw
 from streamsql.results import InfoRows
 
 UNGROUPED = ("batch", "ms", "refresh ms")

@@ -13,10 +13,10 @@ from streamsql.config.preferences import PREFIX
 from streamsql.errors import Cancelled, Note
 from streamsql.output.control_characters import harmless
 from streamsql.output.document import Document, Style
+from streamsql.output.drawn_tables import BLOCK, TableBlocks, blocks, draw
 from streamsql.output.info_tables import info_document, is_properties, prose, readable
 from streamsql.output.line_breaks import wrap
 from streamsql.output.row_formats import FORMATS, RAW
-from streamsql.output.tables import BLOCK, TableBlocks, blocks, draw
 from streamsql.results import InfoRows, Rows, RowStream, Text, Why, counted
 
 Values = tuple[Any, ...]

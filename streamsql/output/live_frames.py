@@ -9,8 +9,8 @@ from streamsql.output.cells import cut, short
 from streamsql.output.chart import chart, place
 from streamsql.output.control_characters import visible
 from streamsql.output.document import Style
+from streamsql.output.drawn_tables import draw
 from streamsql.output.line_breaks import wrap
-from streamsql.output.tables import draw
 from streamsql.query_facts import QueryFacts
 from streamsql.results import Live, Rows, Snapshot, counted
 

@@ -12,7 +12,7 @@ from streamsql.output.cells import json_text, moments, plain, short, text
 from streamsql.output.colors import BOLD, DIM, paint
 from streamsql.output.control_characters import visible
 from streamsql.output.document import PLAIN, Style
-from streamsql.output.tables import blocks, table
+from streamsql.output.drawn_tables import blocks, table
 from streamsql.results import Rows
 
 SHOWN_AS_THEY_ARE = frozenset({int, float, str, dt.date})
