@@ -249,6 +249,11 @@ class Cancelled(StreamsqlError):
     code = "CANCELLED"
 
 
+def reason_of(error: Exception) -> str:
+    """Why the system refused something, for a message: no such file or directory."""
+    return (getattr(error, "strerror", None) or str(error)).lower()
+
+
 def no_folder(file: Path, place: Span | None) -> InputFault:
     """The folder of a file that is to be written is missing."""
     return InputFault(

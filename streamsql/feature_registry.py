@@ -29,9 +29,9 @@ class Feature:
     package: its full name. statements, planners, handlers: modules of the package, "" for none. The first
     has the classes of statements; the second PLANNERS, a table from these to functions; the third PLANS or
     DIRECT, tables from plans and from statements to functions. commands: from the first word of a command
-    line to a function, written `module:name`. flags: flags of the command line, with the arguments of
-    argparse. checks: from the name of such a flag in argparse to what runs in place of --check. extends: from
-    an extension point of the kernel to a function.
+    line to a cli.command_line.Command, written `module:name`. flags: flags of the command line, with the
+    arguments of argparse. checks: from the name of such a flag in argparse to what runs in place of --check.
+    extends: from an extension point of the kernel to a function.
     """
 
     package: str
@@ -101,7 +101,7 @@ def handlers(kind: type, table: str) -> Mapping[type, Any]:
 
 
 def command(word: str) -> Any:
-    """The function of a command of the command line; None if no feature of the console has it."""
+    """A command of the command line; None if no feature of the console has it."""
     owners = (feature for feature in own_features() if word in feature.commands)
     owner = next(owners, None)
     return owner.named(owner.commands[word]) if owner else None
@@ -112,9 +112,11 @@ def flags() -> dict[str, Mapping[str, Any]]:
     return {flag: arguments for feature in own_features() for flag, arguments in feature.flags.items()}
 
 
-def chosen_check(options: Any) -> Any:
-    """The function that runs in place of --check; None without a flag that asks for it."""
-    chosen = ((f, name) for f in own_features() for name in f.checks if getattr(options, name))
+def chosen_check(flags: Mapping[str, Any]) -> Any:
+    """The function that runs in place of --check; None without a flag that asks for it. flags: by the names
+    of argparse.
+    """
+    chosen = ((f, name) for f in own_features() for name in f.checks if flags[name])
     feature, name = next(chosen, (None, ""))
     return feature.named(feature.checks[name]) if feature else None
 

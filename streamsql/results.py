@@ -12,7 +12,7 @@ from streamsql.query_facts import QueryFacts
 
 def counted(number: int, what: str) -> str:
     """A number of things: 1 row, 5,000 rows, 2 batches."""
-    plural = what + ("es" if what.endswith(("ch", "x")) else "s")
+    plural = "queries" if what == "query" else what + ("es" if what.endswith(("ch", "x")) else "s")
     return f"{number:,} {what if number == 1 else plural}"
 
 
@@ -81,30 +81,33 @@ class Text(Result):
 
 @dataclass(frozen=True)
 class Rows(Result):
-    """A table. numeric: whether each column is aligned to the right; seconds: how long it took.
-
-    glance: an answer about the console itself, which a window shows without what says nothing; nothing:
-    what a window says instead of a table without rows. For a window, too: sections: the number of a first
-    row and the title of it and the rows after it; matters: names of columns, the most important first; same:
-    pairs of columns of which the first is left out where both are equal. Rows stand one under another where
-    one of the `needed` columns that matter most has no room, or any column with in_full.
-    """
+    """A table. numeric: whether each column is aligned to the right; seconds: how long it took."""
 
     columns: tuple[str, ...] = ()
     rows: Sequence[tuple[Any, ...]] = field(default_factory=tuple)
     numeric: tuple[bool, ...] = ()
     seconds: float | None = None
-    glance: bool = False
+
+    def whole(self) -> Rows:
+        """All rows in memory."""
+        return self
+
+
+@dataclass(frozen=True)
+class InfoRows(Rows):
+    """A table about the console itself, which a window shows without what says nothing. All else is for a
+    window, too. nothing: what it says instead of a table without rows; sections: the number of a first row
+    and the title of it and the rows after it; matters: names of columns, the most important first; same:
+    pairs of columns of which the first is left out where both are equal. Rows stand one under another where
+    one of the `needed` columns that matter most has no room, or any column with in_full.
+    """
+
     nothing: str = ""
     sections: tuple[tuple[int, str], ...] = ()
     matters: tuple[str, ...] = ()
     same: tuple[tuple[str, str], ...] = ()
     in_full: bool = False
     needed: int = 2
-
-    def whole(self) -> Rows:
-        """All rows in memory."""
-        return self
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class Preview(Rows):
 
 
 @dataclass(frozen=True)
-class Why(Rows):
+class Why(InfoRows):
     """Why there are no rows. verdict: one sentence; code: of the verdict; rows: the evidence, as property and
     value; proposal: statements that resolve it, "" when there is nothing to do.
     """

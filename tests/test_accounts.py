@@ -18,7 +18,7 @@ from test_reopened import Open, Opened, opened  # noqa: F401
 from streamsql.cli.open_workspace import console_beside
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
-from streamsql.output.frames import NEVER_CUT, View, frame, one_line
+from streamsql.output.live_frames import NEVER_CUT, View, frame, one_line
 from streamsql.query_facts import Account
 from streamsql.results import Done, Live, Why
 from streamsql.runtime.checkpoints.batch_history import BatchHistory

@@ -12,13 +12,16 @@ import subprocess
 import sys
 import termios
 import time
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
 from scripts import command, run_main, run_process
 
-from streamsql.config.preferences import FORMATS
-from streamsql.output.formats import FORMATS as WRITERS
+from streamsql.cli.command_line import CommandLine
+from streamsql.cli.main import CONSOLE
+from streamsql.config.preferences import FORMATS, Preferences
+from streamsql.output.row_formats import FORMATS as WRITERS
 
 ROOMS = ("streamsql/cli/", "streamsql/output/")
 
@@ -37,6 +40,27 @@ def test_version_and_help() -> None:
     help_text = run_process("--help")
     assert help_text.code == 0
     assert "exit codes: 0 " in " ".join(help_text.out.split())
+
+
+def test_a_command_line_is_one_value_with_its_scripts_in_their_order() -> None:
+    words = [
+        "a.sql",
+        "-e",
+        "SELECT 1;",
+        "-Dn=1",
+        "--jars",
+        "x.jar",
+        "--conf",
+        "k=v",
+        "--no-config",
+        "--",
+        "-b",
+    ]
+    line = CommandLine.of(CONSOLE.read(words), Preferences())
+    assert line.inputs == (("file", "a.sql"), ("text", "SELECT 1;"), ("file", "-b"))
+    assert (line.variables, line.conf) == ({"n": "1"}, {"k": "v", "spark.jars": "x.jar"})
+    with pytest.raises(FrozenInstanceError):
+        line.check = True  # type: ignore[misc]
 
 
 @pytest.mark.usefixtures("processes")

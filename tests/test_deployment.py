@@ -21,8 +21,7 @@ import pytest
 from conftest import ROOT
 
 from streamsql import __version__
-from streamsql.cli.arguments import command_parser, in_order
-from streamsql.cli.serve_command import serve_parser
+from streamsql.cli.main import CONSOLE, SERVE
 from streamsql.language.parser import parse_script
 
 ROOMS = ("pyproject.toml", "grammars/", "streamsql/")
@@ -37,8 +36,7 @@ def check_command(words: list[str]) -> None:
     """Parse a command line as streamsql does; argparse exits for what it does not know."""
     assert Path(words[0]).name == "streamsql"
     serves = words[1:2] == ["serve"]
-    parser = serve_parser() if serves else command_parser()
-    options = parser.parse_args(in_order(parser, words[2 if serves else 1 :]))
+    options = (SERVE if serves else CONSOLE).read(words[2 if serves else 1 :])
     assert options.workspace
     for kind, text in options.inputs or ():
         assert kind == "text" and parse_script(text)

@@ -14,6 +14,7 @@ import pytest
 from conftest import ROOT
 
 from streamsql import feature_registry
+from streamsql.cli.command_line import Command
 from streamsql.feature_registry import Feature, features, own_features
 from streamsql.language.statements.base import Statement
 
@@ -62,7 +63,9 @@ for text in ("SHOW ", "SELECT * FROM or"):
 def test_what_a_feature_names_is_there(feature: Feature) -> None:
     for module in filter(None, (feature.statements, feature.planners, feature.handlers)):
         assert feature.module(module)
-    for reference in (*feature.commands.values(), *feature.checks.values(), *feature.extends.values()):
+    for reference in feature.commands.values():
+        assert isinstance(feature.named(reference), Command)
+    for reference in (*feature.checks.values(), *feature.extends.values()):
         assert callable(feature.named(reference))
 
 

@@ -12,7 +12,7 @@ from conftest import Console, notes_of
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
-from streamsql.output.frames import View, frame
+from streamsql.output.live_frames import View, frame
 from streamsql.results import Live
 
 ROOMS = ("streamsql/plan/lowering/",)

@@ -16,7 +16,7 @@ from scripts import run_here
 from streamsql.errors import NameFault, RuleFault, Source, SyntaxFault, cells
 from streamsql.output.chart import chart
 from streamsql.output.cursor_places import one_by_one
-from streamsql.output.frames import View, frame
+from streamsql.output.live_frames import View, frame
 from streamsql.query_facts import Account, Amount, QueryFacts
 from streamsql.results import Live, Snapshot
 from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
@@ -341,7 +341,7 @@ def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console
     view = watched(console, "WATCH t;")
     shown = "\n".join(frame(view, View(width=200)).lines)
     direct = console.run("SELECT * FROM t;")[-1]
-    from streamsql.output.formats import FORMATS
+    from streamsql.output.row_formats import FORMATS
 
     assert shown == "\n".join(FORMATS["table"](direct))
     assert "2026-01-01 10:00:00" in shown

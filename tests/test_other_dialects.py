@@ -19,8 +19,8 @@ from streamsql.errors import Span, StreamsqlError
 from streamsql.language.dialects.functions import other_functions, reason
 from streamsql.language.dialects.statements import habits
 from streamsql.language.dialects.translation import in_spark
-from streamsql.output.formats import Style
-from streamsql.output.glance import at_a_glance
+from streamsql.output.document import Style
+from streamsql.output.info_tables import info_document
 from streamsql.results import Started
 
 ROOMS = ("streamsql/language/", "streamsql/runtime/")
@@ -350,7 +350,7 @@ def test_tables_and_views_are_told_described_and_listed(console: Console) -> Non
         ("CREATE OR REPLACE TEMP VIEW of_now AS SELECT 1 AS b", "view of_now created"),
     ):
         assert console.run(f"{statement};")[0].message == told
-    described = "\n".join(at_a_glance(console.run("SHOW told;")[0], 80, Style()).lines)
+    described = "\n".join(info_document(console.run("SHOW told;")[0], 80, Style()).lines)
     assert re.findall(r"\| (\w+) +\| (\w+) +\|\n", described) == [
         ("col_name", "data_type"),
         ("a", "INT"),
@@ -375,7 +375,7 @@ def test_tables_and_views_are_told_described_and_listed(console: Console) -> Non
 def test_a_summary_breaks_no_time_and_keeps_the_count(console: Console) -> None:
     [summary] = console.run("SUMMARIZE SELECT 1 AS a, timestamp'2024-01-01 10:00:00.123456' AS t;")
     for width in range(60, 130, 10):
-        lines = "\n".join(at_a_glance(summary, width, Style()).lines)
+        lines = "\n".join(info_document(summary, width, Style()).lines)
         assert lines.count("2024-01-01 10:00:00.123456") == 2
         assert " count " in lines
 

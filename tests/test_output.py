@@ -23,13 +23,15 @@ from streamsql.output.chart import chart
 from streamsql.output.colors import unpainted, wants_color
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.cursor_places import placed
+from streamsql.output.document import Style
+from streamsql.output.drawn_tables import draw
 from streamsql.output.error_text import format_error
-from streamsql.output.formats import FORMATS, Style, draw
-from streamsql.output.glance import at_a_glance
+from streamsql.output.info_tables import info_document
 from streamsql.output.line_breaks import wrap
 from streamsql.output.pager import page, pager_command
 from streamsql.output.printer import Printer
-from streamsql.results import Done, Rows, Text
+from streamsql.output.row_formats import FORMATS
+from streamsql.results import Done, InfoRows, Rows, Text
 
 ROWS = Rows(
     (),
@@ -203,8 +205,8 @@ def test_columns_that_do_not_fit_are_left_out_from_the_middle() -> None:
         "|    1 | aaaaaaaaaa | … | NULL   |",
         "+------+------------+---+--------+",
     ]
-    assert drawn.left_out == 2
-    assert draw(WIDE, Style(width=56)).left_out == 0
+    assert drawn.hidden == ("second", "third")
+    assert draw(WIDE, Style(width=56)).hidden == ()
 
 
 @pytest.mark.parametrize("width", range(1, 80))
@@ -453,21 +455,21 @@ def test_a_pager_that_is_not_there_is_no_error() -> None:
     out, words = written(made)
     assert "| … |" in out
     assert words.startswith("note: the pager could not start: no-such-pager -x\n(1 row)\n")
-    assert page("x", "no-such-pager") is False
-    assert page("x", "unclosed 'quote") is False
-    assert page("x", "") is False
+    assert page(["x"], "no-such-pager") is False
+    assert page(["x"], "unclosed 'quote") is False
+    assert page(["x"], "") is False
 
 
 @pytest.mark.usefixtures("processes")
 def test_leaving_a_pager_early_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
-    assert page("line\n" * 1_000_000, "head -1") is True
+    assert page(["line\n" * 1_000_000], "head -1") is True
     assert capfd.readouterr() == ("line\n", "")
-    assert page("x", "false") is True
+    assert page(["x"], "false") is True
 
 
 @pytest.mark.usefixtures("processes")
 def test_ctrl_c_is_the_pagers(capfd: pytest.CaptureFixture[str]) -> None:
-    assert page("still here\n", "test $PPID -gt 1 && kill -INT $PPID && cat") is True
+    assert page(["still here\n"], "test $PPID -gt 1 && kill -INT $PPID && cat") is True
     assert capfd.readouterr() == ("still here\n", "")
 
 
@@ -626,8 +628,8 @@ def test_tables_about_the_console_break_no_word(width: int) -> None:
     words = "the value is too large for the column of this table".split()
     rows = [("first", "running", 17, None, " ".join(words)), ("second", "FAILED", 4, None, " ".join(words))]
     columns = ("name", "status", "rows", "empty", "last error")
-    about = Rows((), columns, rows, glance=True, matters=("name", "status"))
-    shown = at_a_glance(about, width, Style())
+    about = InfoRows((), columns, rows, matters=("name", "status"))
+    shown = info_document(about, width, Style())
     assert max(map(cells, shown.lines)) <= width
     seen = set(re.findall(r"\w+", " ".join(shown.lines)))
     assert seen <= {
@@ -646,11 +648,9 @@ def test_tables_about_the_console_break_no_word(width: int) -> None:
     }
     if "error" not in shown.lines[1]:  # it is told below
         assert [note.text for note in shown.notes][:1] == [f"first: {' '.join(words)}"]
-        assert "error" not in shown.left_out
-    pairs = Rows(
-        (), ("property", "value"), [("a long name", " ".join(words)), ("b", "1,234 rows")], glance=True
-    )
-    lines = at_a_glance(pairs, width, Style()).lines
+        assert "error" not in shown.hidden
+    pairs = InfoRows((), ("property", "value"), [("a long name", " ".join(words)), ("b", "1,234 rows")])
+    lines = info_document(pairs, width, Style()).lines
     assert max(map(cells, lines)) <= width
     assert " ".join(" ".join(lines).split()) == f"a long name {' '.join(words)} b 1,234 rows"
 
@@ -698,8 +698,8 @@ def test_a_long_name_is_broken_between_its_words() -> None:
 def test_rows_stand_one_under_another_where_columns_that_matter_have_no_room() -> None:
     columns = ("name", "status", "rows in", "query")
     rows = [("counts", "running", 2000, f"SELECT {'word, ' * 9}n FROM words"), ("other", "stopped", None, "")]
-    about = Rows((), columns, rows, (False, False, True, False), glance=True, in_full=True)
-    assert at_a_glance(about, 40, Style()).lines == [
+    about = InfoRows((), columns, rows, (False, False, True, False), in_full=True)
+    assert info_document(about, 40, Style()).lines == [
         "counts",
         "  status   running",
         "  rows in  2,000",
@@ -709,9 +709,9 @@ def test_rows_stand_one_under_another_where_columns_that_matter_have_no_room() -
         "other",
         "  status   stopped",
     ]
-    assert at_a_glance(about, 200, Style()).lines[1].startswith("| name   | status  | rows in | query ")
-    least = Rows((), columns, rows, (False, False, True, False), glance=True, matters=("name", "query"))
-    assert at_a_glance(least, 20, Style()).lines[0] == "counts"
+    assert info_document(about, 200, Style()).lines[1].startswith("| name   | status  | rows in | query ")
+    least = InfoRows((), columns, rows, (False, False, True, False), matters=("name", "query"))
+    assert info_document(least, 20, Style()).lines[0] == "counts"
 
 
 def test_a_plan_is_broken_between_words() -> None:

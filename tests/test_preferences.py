@@ -11,7 +11,7 @@ from scripts import run_process
 from streamsql.config.config_file import read_config
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Preferences, check
 from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault
-from streamsql.language.short_forms import EDIT, FORMAT, LAST, LIST, SHORT, VERBOSE, expand, listing
+from streamsql.language.short_forms import SHORT, expand, listing
 from streamsql.output.error_text import format_error
 from streamsql.runtime.engine.settings import Settings, rules_setting
 
@@ -312,16 +312,16 @@ def test_check_finds_a_preference_that_is_not_there() -> None:
         (r"\set null -", "SET streamsql.null = -;"),
         (r"\set spark.sql.shuffle.partitions=3", "SET spark.sql.shuffle.partitions = 3;"),
         (r"\reset null", "RESET streamsql.null;"),
-        (r"\last", LAST),
-        (r"\e", EDIT),
-        (r"\fmt", FORMAT),
-        (r"\errverbose", VERBOSE),
+        (r"\last", r"\last"),
+        (r"\e", r"\e"),
+        (r"\fmt", r"\fmt"),
+        (r"\errverbose", r"\errverbose"),
         (r"\o out.csv", r"\o out.csv"),
         (r"\! ls -l", r"\! ls -l"),
         (r"\watch 5", r"\watch 5"),
         (r"\watch", r"\watch 2"),
         (r"\watch counts", "WATCH counts;"),
-        (r"\?", LIST),
+        (r"\?", r"\?"),
     ],
 )
 def test_short_forms(typed: str, statement: str | None) -> None:
@@ -351,6 +351,13 @@ def test_a_short_form_that_is_not_there(typed: str, message: str, hint: str) -> 
 def test_the_list_of_short_forms_has_each_of_them() -> None:
     lines = listing().splitlines()
     assert [line.split()[0] for line in lines] == ["\\" + short.names[0] for short in SHORT]
+
+
+def test_every_command_without_a_statement_is_one_of_the_prompt() -> None:
+    from streamsql.shell.statement_runner import COMMANDS
+
+    stand_for_themselves = {f"\\{short.names[0]}" for short in SHORT if not short.make}
+    assert set(COMMANDS) == stand_for_themselves | {"\\?", "\\watch"}
 
 
 def test_every_short_form_is_a_statement_that_can_be_read() -> None:

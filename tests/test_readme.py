@@ -19,12 +19,12 @@ from streamsql.features.testing.runner import run_case
 from streamsql.features.testing.sessions import SessionFactory
 from streamsql.language.parser import parse, split_script
 from streamsql.language.topics import topics
-from streamsql.output.formats import FORMATS
 from streamsql.output.printer import Printer
+from streamsql.output.row_formats import FORMATS
 from streamsql.results import Rows, Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
-from streamsql.shell.interrupt import Interrupt
+from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.statement_runner import Desk
 
 ROOMS = ("README.md", "streamsql/runtime/", "streamsql/plan/")

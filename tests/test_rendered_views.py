@@ -18,7 +18,7 @@ from screen_words import faults
 from streamsql.errors import Source, cells
 from streamsql.language.parser import parse, split_script
 from streamsql.language.topics import topics
-from streamsql.output.frames import View, frame
+from streamsql.output.live_frames import View, frame
 from streamsql.output.printer import Printer
 from streamsql.query_facts import Account, Amount, QueryFacts
 from streamsql.results import Live, Result, Snapshot

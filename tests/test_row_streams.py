@@ -12,8 +12,8 @@ from conftest import Console
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Cancelled, EngineFault
-from streamsql.output.formats import FORMATS
 from streamsql.output.printer import Printer
+from streamsql.output.row_formats import FORMATS
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
 
@@ -117,6 +117,15 @@ def test_a_window_without_a_pager_fetches_what_it_shows(on_a_terminal: None) -> 
     assert "20 |" not in out
     assert words.startswith("(first 20 rows, ")
     assert "max_rows = 0; shows all rows" in words
+
+
+def test_a_limit_that_no_row_reaches_is_not_told(on_a_terminal: None) -> None:
+    shown = printer(window=True, pager="off", max_rows=10_000)
+    shown.show(Source().stream())
+    assert "4999 |" in written(shown)[0]
+    words = written(shown)[1]
+    assert words.startswith("(5,000 rows, ")
+    assert "max_rows" not in words
 
 
 def test_a_cancelled_statement_writes_nothing_more() -> None:

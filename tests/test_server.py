@@ -40,15 +40,14 @@ from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.folder import Workspace, holder
 from streamsql.runtime.workspace.store import Store
-from streamsql.server import calls as calls_module
+from streamsql.server import client_calls as calls_module
 from streamsql.server import listener as listener_module
-from streamsql.server.address import SOCKET, connect, listen
-from streamsql.server.calls import PROTOCOL, Calls
 from streamsql.server.client import RemoteSession
-from streamsql.server.encoding import MARK, Message, decode
-from streamsql.server.frames import MAGIC, Disconnected, FrameSocket
+from streamsql.server.client_calls import Calls
+from streamsql.server.encoding import MARK, PROTOCOL, Message, decode
 from streamsql.server.listener import Server
-from streamsql.server.registry import register, servers, status_of
+from streamsql.server.running_servers import register, servers, status_of
+from streamsql.server.socket_frames import MAGIC, SOCKET, Disconnected, FrameSocket, connect, listen
 
 ROOMS = ("streamsql/server/", "streamsql/cli/", "streamsql/shell/")
 
@@ -384,7 +383,7 @@ def test_half_a_frame_of_a_client_that_stays_has_a_limit(host: Host, monkeypatch
 OTHER_USER = """
 import os, sys
 import socket
-from streamsql.server.frames import FrameSocket
+from streamsql.server.socket_frames import FrameSocket
 os.chdir(sys.argv[1])  # while nobody may not walk there
 os.setgid(65534); os.setuid(65534)
 connection = socket.socket(socket.AF_UNIX)
@@ -484,6 +483,11 @@ def test_another_version_is_told_how_to_restart(host: Host, monkeypatch: pytest.
         "SERVER_VERSION", f"it is {__version__}, this is 9.9",
     )  # fmt: skip
     assert f"kill -TERM {os.getpid()}" in caught.value.hint
+    monkeypatch.undo()
+    monkeypatch.setattr(calls_module, "PROTOCOL", "other fields")
+    with pytest.raises(UsageFault) as caught:
+        host.attach()
+    assert caught.value.detail == f"both are {__version__}, but of different builds"
 
 
 def test_a_server_that_ends_leaves_no_client_waiting(spark: Any, tmp_path: Path) -> None:
@@ -543,9 +547,9 @@ def test_a_query_that_needs_more_memory_than_spark_has_is_not_resumed_for_ever(t
 
 IN_BACKGROUND = """
 import sys
-from argparse import Namespace
+from pathlib import Path
 from streamsql.cli.serve_command import _Background
-background = _Background(Namespace(workspace=sys.argv[1]))
+background = _Background(Path(sys.argv[1]))
 background.begin()
 print("error: there is no table nowhere", flush=True)
 background.begun(int(sys.argv[2]))

@@ -31,7 +31,7 @@ from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.read_only import SharedTables
 from streamsql.shell import statement_runner
-from streamsql.shell.interrupt import Interrupt
+from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.statement_runner import Desk
 
 

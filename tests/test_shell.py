@@ -26,10 +26,10 @@ from streamsql.language import lexical
 from streamsql.language.statements.base import Column
 from streamsql.output.printer import Printer
 from streamsql.results import Live
+from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.completion.complete import complete
 from streamsql.shell.editing import History, is_complete, open_sign
-from streamsql.shell.interrupt import Interrupt
-from streamsql.shell.progress import in_one_line
+from streamsql.shell.progress_line import in_one_line
 from streamsql.shell.prompt import Prompt
 from streamsql.shell.statement_runner import Desk
 from streamsql.shell.word_wrap import HIDDEN, WordWrap, gaps

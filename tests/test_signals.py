@@ -33,7 +33,7 @@ from unittest.mock import MagicMock, Mock
 
 from streamsql.cli import hosting_loop, signals
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.shell.interrupt import Interrupt
+from streamsql.shell.bare_terminal import Interrupt
 
 LINES, CHILDREN, SECONDS = 96, 16, 20
 

@@ -10,7 +10,7 @@ from scripts import run_main
 
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
-from streamsql.cli.unknown_tables import brings_tables
+from streamsql.cli.unknown_names import brings_tables
 from streamsql.config.preferences import Preferences
 from streamsql.errors import NameFault, RuleFault, Source, SyntaxFault
 from streamsql.language.parser import parse_script

@@ -16,7 +16,7 @@ from conftest import Console, fresh_console
 
 from streamsql.errors import RuleFault
 from streamsql.output.cells import text
-from streamsql.output.formats import FORMATS
+from streamsql.output.row_formats import FORMATS
 from streamsql.results import Copied, Pairs, Rows
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.moments import shown

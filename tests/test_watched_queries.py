@@ -13,7 +13,7 @@ from test_server import Host, run
 from test_server import rows_of as rows_on
 
 from streamsql.errors import RuleFault, Source, StreamsqlError
-from streamsql.output.frames import View, frame
+from streamsql.output.live_frames import View, frame
 from streamsql.results import Live
 from streamsql.server.client import RemoteSession
 

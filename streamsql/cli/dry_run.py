@@ -8,8 +8,7 @@ from pathlib import Path
 
 from streamsql.catalog import Catalog
 from streamsql.cli.findings import Reporter
-from streamsql.cli.unknown_columns import UnknownColumns
-from streamsql.cli.unknown_tables import UnknownTables
+from streamsql.cli.unknown_names import UnknownColumns, UnknownTables
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
 from streamsql.guard import internal

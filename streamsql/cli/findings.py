@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql import __version__
-from streamsql.cli.arguments import SARIF
+from streamsql.cli.command_line import SARIF
 from streamsql.error_codes import CODES, NOTES
 from streamsql.errors import Note, Source, Span, StreamsqlError
-from streamsql.output.messages import TOLD_ONCE
+from streamsql.output.console_messages import TOLD_ONCE
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
 from streamsql.secrets import redact_text
@@ -68,7 +68,7 @@ class Reporter:
         self.printer = printer
         self.format = format
         self.findings: list[Finding] = []
-        self._told: set[Note] = set()
+        self._reported: set[Note] = set()
 
     @property
     def errors(self) -> int:
@@ -84,9 +84,9 @@ class Reporter:
     def note(self, note: Note, source: Source, span: Span) -> None:
         """Report a note about a part of a script."""
         finding = Finding.of_note(note, source, span)
-        if note.code in TOLD_ONCE and note in self._told:
+        if note.code in TOLD_ONCE and note in self._reported:
             return
-        self._told.add(note)
+        self._reported.add(note)
         self.findings.append(finding)
         if not self.format:
             self.printer.remark(
@@ -101,7 +101,7 @@ class Reporter:
             rows = [finding.row for finding in self.findings]
             numeric = tuple(name.endswith(("line", "column")) for name in COLUMNS)
             found = Rows((), COLUMNS, rows, numeric)
-            self.printer.write(self.printer.formatted(self.format, found, self.printer.style()))
+            self.printer.write(self.printer.layout().formatted(found, self.format))
         counted = f"{statements} statement{'' if statements == 1 else 's'} checked"
         errors = self.errors
         more = f", {errors} error{'' if errors == 1 else 's'}" if errors else ""

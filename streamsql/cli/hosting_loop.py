@@ -12,10 +12,11 @@ from contextlib import suppress
 from itertools import chain, repeat
 from pathlib import Path
 
+from streamsql.cli.signals import STEP, ends_within
 from streamsql.errors import Source, StartFault, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.tokens import quote_name
-from streamsql.output.messages import Messages
+from streamsql.output.console_messages import Messages
 from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import SparkLost
@@ -24,8 +25,6 @@ from streamsql.runtime.queries.stop import LEAVING
 from streamsql.runtime.session import Session
 from streamsql.server.listener import Server
 
-STEP = 0.2
-"""The seconds between two looks for a signal: another thread may have got it from the system."""
 STATUS_EVERY = 5.0
 """The seconds between two writes of the status file."""
 CLOSING = 60.0
@@ -102,13 +101,7 @@ class HostingLoop:
             os._exit(128 + number)  # a second signal is obeyed at once
 
     def _close(self) -> None:
-        closing = threading.Thread(target=self.session.close, args=(LEAVING,), daemon=True, name="close")
-        closing.start()
-        waited = 0.0
-        while closing.is_alive() and waited < CLOSING:
-            closing.join(STEP)
-            waited += STEP
-        if closing.is_alive():
+        if not ends_within(CLOSING, lambda: self.session.close(LEAVING)):
             self.messages.warn(f"Spark did not end within {CLOSING:.0f} s and is killed")
             self.session.kill()
         self.server.close()
@@ -120,10 +113,10 @@ class HostingLoop:
         """Write the status file atomically. status: instead of that of the server."""
         if self.status_file is None:
             return
-        known = self.server.status() | ({"status": status, "spark": "Spark has ended"} if status else {})
+        shown = self.server.status() | ({"status": status, "spark": "Spark has ended"} if status else {})
         part = self.status_file.with_name(f".{self.status_file.name}.part")
         with suppress(OSError):
-            part.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+            part.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
             part.replace(self.status_file)
 
     def resume(self) -> None:

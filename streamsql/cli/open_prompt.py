@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamsql.cli.open_workspace import held_workspace
+from streamsql.cli.command_line import CommandLine
+from streamsql.cli.open_session import open_session
+from streamsql.cli.open_workspace import attached, held_workspace
 from streamsql.cli.terminal_parent import Parent, fork_console
 from streamsql.errors import EngineFault, Source
-from streamsql.output.messages import Messages
-from streamsql.output.window import window
-from streamsql.shell.greeting import greeting
+from streamsql.output.console_messages import Messages
+from streamsql.output.terminal import window
+from streamsql.shell.bare_terminal import greeting
 
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer
@@ -22,17 +22,12 @@ if TYPE_CHECKING:
     from streamsql.server.client import RemoteSession
     from streamsql.server.listener import Server
 
-OpenSession = Callable[["Printer", Path, Path | None], "Session"]
-"""Makes a session of a printer, the folder of checkpoints and the workspace."""
 
-
-def open_prompt(
-    options: argparse.Namespace, messages: Messages, init: Source | None, open_session: OpenSession
-) -> int:
+def open_prompt(line: CommandLine, messages: Messages, init: Source | None) -> int:
     """Open the prompt on a session of its own. init: a script to run first. Returns the exit code."""
     parent = fork_console()
-    at_once = greeting(messages, prompt=init is None and not options.resume)
-    with held_workspace(options, messages) as (run, folder), at_once:
+    at_once = greeting(messages, prompt=init is None and not line.resume)
+    with held_workspace(line, messages) as (run, folder), at_once:
         from streamsql.shell.prompt import Prompt
 
         sessions: list[Session] = []
@@ -40,7 +35,7 @@ def open_prompt(
 
         def open_both() -> tuple[ConsoleSession, Printer]:
             printer = _printer(messages)
-            sessions.append(open_session(printer, run, folder))
+            sessions.append(open_session(line, printer, run, folder, interactive=True))
             return sessions[0], printer
 
         def detach() -> None:
@@ -49,8 +44,8 @@ def open_prompt(
             assert folder is not None  # DETACH refuses a temporary workspace
             servers.append(open_server(sessions[0], folder.absolute(), messages))
 
-        can_detach = folder is not None and not options.read_only and not options.server
-        shell = Prompt(open_both, messages, resume=options.resume, detach=detach if can_detach else None)
+        can_detach = folder is not None and not line.read_only and not line.server
+        shell = Prompt(open_both, messages, resume=line.resume, detach=detach if can_detach else None)
         try:
             code = shell.run(init)
         except BaseException:
@@ -65,16 +60,14 @@ def open_prompt(
         return _go_on(parent, sessions[0], servers[0], folder, messages)
 
 
-def attached_prompt(
-    attach: Callable[[], RemoteSession | None], messages: Messages, init: Source | None, *, resume: bool
-) -> int:
-    """Open the prompt on the server of a workspace. attach: called after the first prompt is shown. Returns
-    the exit code.
+def attached_prompt(line: CommandLine, messages: Messages, init: Source | None) -> int:
+    """Open the prompt on the server of a workspace; it is attached to after the first prompt is shown.
+    Returns the exit code.
     """
     clients: list[RemoteSession] = []
 
     def open_both() -> tuple[ConsoleSession, Printer]:
-        client = attach()
+        client = attached(line, messages, interactive=True)
         if client is None:
             raise EngineFault(
                 "the server has ended", hint="streamsql opens the workspace", code="SERVER_LOST"
@@ -82,10 +75,10 @@ def attached_prompt(
         clients.append(client)
         return client, _printer(messages)
 
-    with greeting(messages, prompt=init is None and not resume):
+    with greeting(messages, prompt=init is None and not line.resume):
         from streamsql.shell.prompt import Prompt
 
-        shell = Prompt(open_both, messages, resume=resume)
+        shell = Prompt(open_both, messages, resume=line.resume)
         try:
             return shell.run(init)
         finally:

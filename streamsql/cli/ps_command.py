@@ -7,25 +7,25 @@ import sys
 from contextlib import suppress
 from datetime import datetime
 
-from streamsql.config.preferences import FORMATS
+from streamsql.cli.command_line import Command
+from streamsql.config.preferences import FORMATS, Preferences
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
-from streamsql.server.registry import Registered, servers
+from streamsql.server.running_servers import Registered, queries_by_state, servers
 
 
-def list_servers(words: list[str]) -> int:
-    """`streamsql ps`: the servers of this user."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="streamsql ps", description="Lists the servers of this user.")
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: table)")
-    options = parser.parse_args(words)
+    return parser
 
+
+def _list_servers(options: argparse.Namespace, preferences: Preferences) -> int:
     def row(server: Registered) -> tuple[str, ...]:
         status = server.status or {}
-        states = list(status.get("queries", {}).values())
-        queries = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states)) or "none"
         word = status.get("status", "does not respond")
         return (
-            str(server.process), str(server.workspace), word, queries if status else "",
+            str(server.process), str(server.workspace), word, queries_by_state(status) if status else "",
             str(status.get("clients", "")), _age(server.since),
         )  # fmt: skip
 
@@ -33,8 +33,10 @@ def list_servers(words: list[str]) -> int:
     rows = [row(server) for server in servers()]
     numeric = (True, False, False, False, True, False)
     Printer(options.format, sys.stdout, sys.stderr).show(Rows((), columns, rows, numeric))
-    sys.stdout.flush()
     return 0
+
+
+COMMAND = Command(_parser, _list_servers)
 
 
 def _age(since: str) -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import select
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from streamsql.cli.arguments import command_parser
-from streamsql.cli.attach import attached
+from streamsql.cli.command_line import CommandLine
 from streamsql.cli.hosting_loop import HostingLoop
-from streamsql.cli.open_workspace import held_workspace, workspace_folder
+from streamsql.cli.open_session import open_session, scripts_of
+from streamsql.cli.open_workspace import attached, held_workspace
 from streamsql.cli.server_script import ServerScripts
 from streamsql.cli.terminal_parent import redirect
-from streamsql.errors import Source, StartFault, StreamsqlError, UsageFault
-from streamsql.output.messages import Messages
+from streamsql.errors import StartFault, StreamsqlError, UsageFault, reason_of
+from streamsql.output.console_messages import Messages
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
 from streamsql.runtime.engine.cancel import CancelToken
@@ -29,55 +28,33 @@ from streamsql.server.listener import Server
 LOG = "server.log"
 SCRIPTS = 60.0
 """The seconds that --detach waits for the scripts."""
-OpenSession = Callable[[Path, Path], Session]
-"""Makes a session of the folder of checkpoints and that of the workspace."""
 
 
-def serve_parser() -> argparse.ArgumentParser:
-    """The parser of `streamsql serve`: that of the console, with flags of its own."""
-    parser = command_parser()
-    parser.prog = "streamsql serve"
-    parser.description = (
-        "Runs the session of a workspace as a server: resumes its queries, runs the scripts, and lives until "
-        "it is told to end (SIGTERM, STOP SERVER). streamsql on the same workspace attaches to it."
-    )
-    parser.epilog = (
-        "exit codes: 0 it was told to end, 1 a script failed, 2 usage, 3 Spark could not start. A script "
-        "that fails ends the server, unless --on-error continue is given"
-    )
-    add = parser.add_argument
-    add("--detach", action="store_true", help="go on in the background once the scripts have run")
-    add("--status-file", metavar="FILE", help="write the status, as JSON, every 5 seconds")
-    return parser
-
-
-def serve(
-    options: argparse.Namespace, printer: Printer, sources: list[Source], open_session: OpenSession
-) -> int:
+def serve(line: CommandLine, printer: Printer) -> int:
     """Run a server until it is told to end. Returns the exit code; raises faults when it cannot start."""
-    options.workspace = str(
-        workspace_folder(options).absolute()
-    )  # the default one, too, is not replaced by another
-    if attached(options, printer, {}, interactive=False):
+    if line.read_only or line.check:
+        raise UsageFault("a server cannot be started with --read-only or --check")
+    sources = scripts_of(line) if line.inputs else []
+    line = replace(line, workspace=str(line.folder.absolute()))  # the default one is not replaced, either
+    if attached(line, printer, interactive=False):
         raise UsageFault(
-            f"a server holds {options.workspace} already",
-            hint=f"streamsql -w '{options.workspace}' attaches to it",
+            f"a server holds {line.workspace} already",
+            hint=f"streamsql -w '{line.workspace}' attaches to it",
             code="WORKSPACE_IN_USE",
         )
-    background = _Background(options) if options.detach else None
-    with held_workspace(options, printer) as (run, folder):
+    background = _Background(line.folder) if line.detach else None
+    with held_workspace(line, printer) as (run, folder):
         assert folder is not None
-        session = open_session(run, folder)
+        session = open_session(line, printer, run, folder)
         opened = reopen(session.parts)
         session.parts.workspace.resuming = True
         session.engine.begin_start()
         server = open_server(session, folder, printer)
         printer.say(f"server of {folder}, process {os.getpid()}")
-        for line in opened.lines(resumes=True):
-            printer.say(line)
+        for text in opened.lines(resumes=True):
+            printer.say(text)
         session.on_news(printer.warn)
-        status = Path(options.status_file) if options.status_file else None
-        loop = HostingLoop(session, server, printer, status)
+        loop = HostingLoop(session, server, printer, line.status_file)
 
         def begin(cancel: CancelToken) -> int:
             try:
@@ -92,13 +69,12 @@ def serve(
         def run_scripts(cancel: CancelToken) -> int:
             loop.resume()
             scripts = ServerScripts(session.parts)
-            keep_going = options.on_error == "continue"
-            runner = ScriptRunner(scripts, printer, cancel, keep_going=keep_going)
+            runner = ScriptRunner(scripts, printer, cancel, keep_going=line.keep_going)
             for source in sources:
                 if not runner.run_source(source):
                     break
             failed = runner.failure_code
-            return 0 if keep_going and failed != StartFault.exit_code else failed
+            return 0 if line.keep_going and failed != StartFault.exit_code else failed
 
         if background is not None:
             background.begin()
@@ -111,8 +87,9 @@ def open_server(session: Session, folder: Path, messages: Messages) -> Server:
     try:
         server = Server(session, folder, messages.warn)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageFault(f"the socket of {folder} cannot be created: {reason}", code="NOT_DETACHED") from None
+        raise UsageFault(
+            f"the socket of {folder} cannot be created: {reason_of(error)}", code="NOT_DETACHED"
+        ) from None
     with suppress(OSError):
         write_holder(folder, "a server")
     return server
@@ -123,9 +100,9 @@ class _Background:
     of their failure, and whoever comes after it sees what they have defined.
     """
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        """Go on in the child; in the parent this does not return."""
-        self.folder = workspace_folder(options)
+    def __init__(self, folder: Path) -> None:
+        """Go on in the child; in the parent this does not return. folder: of the workspace."""
+        self.folder = folder
         sys.stdout.flush()
         sys.stderr.flush()
         reading, self._writing = os.pipe()
@@ -154,13 +131,13 @@ class _Background:
         if not os.read(reading, 1):
             _, status = os.waitpid(child, 0)
             return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1
-        known = os.read(reading, 1) if select.select([reading], [], [], SCRIPTS)[0] else None
-        if known is None:
+        code = os.read(reading, 1) if select.select([reading], [], [], SCRIPTS)[0] else None
+        if code is None:
             self._say(f"its scripts are not done after {SCRIPTS:.0f} s; {log} tells of them")
-        elif known != bytes((0,)):
+        elif code != bytes((0,)):
             with suppress(OSError):
                 self._say(log.read_bytes()[written:].decode("utf-8", "replace").rstrip())
-            return known[0] if known else 1
+            return code[0] if code else 1
         self._say(
             f"it goes on in the background: streamsql -w '{self.folder}' attaches, STOP SERVER; ends it"
         )

@@ -54,8 +54,8 @@ class ServerScripts(StatementSession):
 
     def _same(self, statement: Statement, names: list[str]) -> bool:
         """Whether the entries of these names are what the statement defines."""
-        there, kinds = self.catalog, _KINDS[statement.defines]
-        without = there
+        catalog, kinds = self.catalog, _KINDS[statement.defines]
+        without = catalog
         for kind in kinds:
             for name in names:
                 without = without.without(kind, name)
@@ -65,12 +65,12 @@ class ServerScripts(StatementSession):
         except StreamsqlError:
             return False
         pairs = [
-            (getattr(there, kind).get(key), getattr(defined, kind).get(key))
+            (getattr(catalog, kind).get(key), getattr(defined, kind).get(key))
             for kind in kinds
             for key in map(str.casefold, names)
         ]
-        known = [(old, new) for old, new in pairs if old is not None or new is not None]
-        return bool(known) and all(old and new and _text(old) == _text(new) for old, new in known)
+        entries = [(old, new) for old, new in pairs if old is not None or new is not None]
+        return bool(entries) and all(old and new and _text(old) == _text(new) for old, new in entries)
 
 
 def _names(statement: Statement) -> list[str]:

@@ -19,6 +19,7 @@ from streamsql.runtime.queries.stop import LEAVING
 CLOSING = 30
 """The seconds within which the queries and Spark must stop when the script ends."""
 STEP = 0.2
+"""The seconds between two looks for a signal: another thread may have got it from the system."""
 LAST_STATEMENT = 2.0
 """The seconds within which the current statement must be cancelled, once the queries have stopped."""
 
@@ -74,7 +75,7 @@ class Supervisor:
             if not in_time:
                 raise TimeFault(f"the script was not done after {self.timeout:g} s", hint="--timeout SECONDS")
             # The statement may hold the terminal for ever: nobody reads what it prints.
-            _within(LAST_STATEMENT, self._report)
+            ends_within(LAST_STATEMENT, self._report)
             return self._code_of_signal()
         self._end_queries()
         if self.failure:
@@ -131,7 +132,7 @@ class Supervisor:
     def _end_queries(self) -> None:
         """Let each query finish its micro-batch; on a thread, since Spark may no longer answer."""
         session = self.runner.session
-        if not _within(CLOSING, lambda: session.close(LEAVING)):
+        if not ends_within(CLOSING, lambda: session.close(LEAVING)):
             self.runner.printer.warn(
                 f"Spark did not end within {CLOSING} s and is killed; "
                 "committed micro-batches are in the checkpoints"
@@ -140,7 +141,7 @@ class Supervisor:
             session.kill()
 
 
-def _within(seconds: float, act: Callable[[], None]) -> bool:
+def ends_within(seconds: float, act: Callable[[], None]) -> bool:
     """Call a function on a thread. Returns whether it has ended within some seconds; it goes on if not."""
     work = threading.Thread(target=act, daemon=True, name="end of the script")
     work.start()

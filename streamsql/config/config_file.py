@@ -9,7 +9,7 @@ from typing import Any
 
 from streamsql.config.folders import config_folder
 from streamsql.config.preferences import CONFIG_FILE, SPECS, Preferences, as_text
-from streamsql.errors import InputFault, Source, Span, StreamsqlError, UsageFault, did_you_mean
+from streamsql.errors import InputFault, Source, Span, StreamsqlError, UsageFault, did_you_mean, reason_of
 from streamsql.secrets import is_secret_key
 
 
@@ -40,9 +40,7 @@ def read_config(given: str | None, preferences: Preferences) -> ConfigFile:
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
-        raise UsageFault(
-            f"cannot read {path}: {(error.strerror or str(error)).lower()}", code="BAD_CONFIG"
-        ) from None
+        raise UsageFault(f"cannot read {path}: {reason_of(error)}", code="BAD_CONFIG") from None
     except UnicodeDecodeError as error:
         raise UsageFault(f"{path} is not UTF-8 (byte {error.start})", code="BAD_CONFIG") from None
     source = Source(str(path), text)

@@ -11,50 +11,26 @@ from dataclasses import dataclass
 from streamsql.config.preferences import PREFIX, SPECS, Preferences
 from streamsql.errors import InputFault, Span, did_you_mean
 
-LAST = "\\last"
-"""The result of `expand` for the last result again: Printer.show_last()."""
-EDIT = "\\e"
-"""The result of `expand` for the last statement in the editor."""
-AGAIN = "\\g"
-"""The result of `expand` for the last statement again."""
-FORMAT = "\\fmt"
-"""The result of `expand` for the last statement, formatted, at the next prompt."""
-AGAIN_EXPANDED = "\\gx"
-"""The same, with a line for each column."""
-VERBOSE = "\\errverbose"
-"""The result of `expand` for the last error, whole."""
-PRINT, CLEARED = "\\p", "\\r"
-"""The results of `expand` for the statement that is being typed, to show it or to discard it."""
-CONNECTION = "\\conninfo"
-"""The result of `expand` for where the statements run."""
-SHELL, OUTPUT, REPEAT, ONCE, ECHO = "\\!", "\\o", "\\watch", "\\once", "\\echo"
-"""The first words of the results of `expand` for a command of the shell, a file for rows, the last
-statement again and again, a file for the rows of the next statement, and a text to be printed; their argument
-follows after a blank.
-"""
-LIST = "\\?"
-"""The result of `expand` for the list of short forms: `listing()`, and HELP."""
-
 
 @dataclass(frozen=True)
 class Short:
     """A short form. names: without backslash, the first is shown; takes: its argument as shown, empty for
-    none, in [ ] if it is optional; make: a function of the argument and the preferences that returns SQL.
+    none, in [ ] if it is optional; make: the statement with {} for the argument, after a | that without one;
+    or a function of the argument and the preferences; "" for a command of the prompt, which stands for
+    itself.
     """
 
     names: tuple[str, ...]
     takes: str
     help: str
-    make: Callable[[str, Preferences], str]
+    make: str | Callable[[str, Preferences], str] = ""
 
-
-def _fixed(sql: str) -> Callable[[str, Preferences], str]:
-    return lambda given, preferences: sql
-
-
-def _with(sql: str, without: str = "") -> Callable[[str, Preferences], str]:
-    """sql: has {} for the argument; without: the statement if there is no argument."""
-    return lambda given, preferences: sql.format(given) if given else without
+    def statement(self, given: str, preferences: Preferences) -> str:
+        """The statement, without its `;`, or the command of the prompt with its argument."""
+        if callable(self.make):
+            return self.make(given, preferences)
+        with_argument, _, without = (self.make or f"\\{self.names[0]} {{}}|\\{self.names[0]}").partition("|")
+        return with_argument.format(given) if given else without or with_argument
 
 
 def _listed(one: str, all_: str) -> Callable[[str, Preferences], str]:
@@ -78,10 +54,6 @@ def _switch(name: str) -> Callable[[str, Preferences], str]:
     return make
 
 
-def _marker(first: str) -> Callable[[str, Preferences], str]:
-    return lambda given, preferences: f"{first} {given}".rstrip()
-
-
 def _watch(given: str, preferences: Preferences) -> str:
     """\\watch SECONDS, or i=SECONDS c=COUNT, repeats the last statement; \\watch NAME is WATCH."""
     number, count = "", ""
@@ -96,7 +68,7 @@ def _watch(given: str, preferences: Preferences) -> str:
             raise InputFault(f"\\watch takes i=SECONDS and c=COUNT, not {word}", code="BAD_ARGUMENT")
         else:
             return f"WATCH {given}"
-    return f"{REPEAT} {number or 2} {count}".rstrip()
+    return f"\\watch {number or 2} {count}".rstrip()
 
 
 def _copy(given: str, preferences: Preferences) -> str:
@@ -114,11 +86,6 @@ def _quoted(given: str) -> str:
 
     quoted = given[:1] in ("'", '"') and given[-1:] == given[:1] and len(given) > 1
     return quote(given[1:-1] if quoted else given)
-
-
-def _again(given: str, preferences: Preferences) -> str:
-    """\\g FILE writes the rows of the last statement to a file, as in psql."""
-    return f"{AGAIN} {given}".rstrip()
 
 
 def _set(given: str, preferences: Preferences) -> str:
@@ -140,9 +107,9 @@ def _reset(given: str, preferences: Preferences) -> str:
 
 
 SHORT = (
-    Short(("q", "quit", "exit"), "", "leave", _fixed("EXIT")),
-    Short(("?",), "[words]", "list the short forms, or help", _with("HELP {}", LIST)),
-    Short(("h", "help"), "[words]", "help on a statement or topic", _with("HELP {}", "HELP")),
+    Short(("q", "quit", "exit"), "", "leave", "EXIT"),
+    Short(("?",), "[words]", "list the short forms, or help", "HELP {}|\\?"),
+    Short(("h", "help"), "[words]", "help on a statement or topic", "HELP {}|HELP"),
     Short(
         ("d",), "[name]", "list all that FROM can read, or describe one thing",
         _listed("DESCRIBE TABLE {}", "SHOW TABLES"),
@@ -159,16 +126,16 @@ SHORT = (
     Short(
         ("dq",), "[name]", "list the queries, or describe one", _listed("DESCRIBE QUERY {}", "SHOW QUERIES"),
     ),
-    Short(("stop",), "name", "stop a query, or ALL", _with("STOP QUERY {}")),
-    Short(("start",), "name", "resume a query, or ALL", _with("START QUERY {}")),
+    Short(("stop",), "name", "stop a query, or ALL", "STOP QUERY {}"),
+    Short(("start",), "name", "resume a query, or ALL", "START QUERY {}"),
     Short(("watch",), "[name|seconds]", "watch a live table, or repeat the last statement", _watch),
     Short(
         ("why",), "[name]", "why the last query, or one by name, gives no rows",
-        _with("WHY QUERY {}", "WHY"),
+        "WHY QUERY {}|WHY",
     ),
     Short(
         ("connectors",), "[name]", "list the connectors, or describe one",
-        _with("SHOW CONNECTORS {}", "SHOW CONNECTORS"),
+        "SHOW CONNECTORS {}|SHOW CONNECTORS",
     ),
     Short(("i", "include"), "file", "run the statements of a file", _source),
     Short(("copy",), "t TO 'f.csv'|t FROM 'f.csv'", "write rows to a file, or read them", _copy),
@@ -176,23 +143,23 @@ SHORT = (
     Short(("timing",), "[on|off]", "show the duration of a statement, on or off", _switch("timing")),
     Short(
         ("mode",), "[format]", f"output format: {', '.join(SPECS['format'].choices)}",
-        _with(f"SET {PREFIX}format = {{}}", f"SET {PREFIX}format"),
+        f"SET {PREFIX}format = {{}}|SET {PREFIX}format",
     ),
     Short(("set",), "[name value]", "show the settings, or change one", _set),
     Short(("reset",), "[name]", "reset a setting to its default", _reset),
-    Short(("g",), "[file]", "run the statement, or the last one again; its rows into a file", _again),
-    Short(("gx",), "", "the same, with one line per column", _fixed(AGAIN_EXPANDED)),
-    Short(("p",), "", "show the statement that is being typed", _fixed(PRINT)),
-    Short(("r",), "", "discard the statement that is being typed", _fixed(CLEARED)),
-    Short(("last",), "", "show the last result again, in full", _fixed(LAST)),
-    Short(("e", "edit"), "[file]", "open the last statement, or a file, in your editor", _marker(EDIT)),
-    Short(("o",), "[file]", "write rows to a file; without one, here again", _marker(OUTPUT)),
-    Short(("once",), "file", "write the rows of the next statement to a file", _marker(ONCE)),
-    Short(("echo",), "[text]", "print a text, with ${name} replaced", _marker(ECHO)),
-    Short(("!",), "[command]", "run a command in your shell", _marker(SHELL)),
-    Short(("errverbose",), "", "show the last error, whole", _fixed(VERBOSE)),
-    Short(("conninfo",), "", "show where statements run", _fixed(CONNECTION)),
-    Short(("fmt",), "", "format the last statement, as streamsql fmt does, for editing", _fixed(FORMAT)),
+    Short(("g",), "[file]", "run the statement, or the last one again; its rows into a file"),
+    Short(("gx",), "", "the same, with one line per column"),
+    Short(("p",), "", "show the statement that is being typed"),
+    Short(("r",), "", "discard the statement that is being typed"),
+    Short(("last",), "", "show the last result again, in full"),
+    Short(("e", "edit"), "[file]", "open the last statement, or a file, in your editor"),
+    Short(("o",), "[file]", "write rows to a file; without one, here again"),
+    Short(("once",), "file", "write the rows of the next statement to a file"),
+    Short(("echo",), "[text]", "print a text, with ${name} replaced"),
+    Short(("!",), "[command]", "run a command in your shell"),
+    Short(("errverbose",), "", "show the last error, whole"),
+    Short(("conninfo",), "", "show where statements run"),
+    Short(("fmt",), "", "format the last statement, as streamsql fmt does, for editing"),
 )  # fmt: skip
 _BY_NAME = {name: short for short in SHORT for name in short.names}
 SIGNS = ("\\", ".", "?")
@@ -200,16 +167,16 @@ SIGNS = ("\\", ".", "?")
 
 
 def expand(text: str, preferences: Preferences) -> str | None:
-    """The statement, with its `;`, of a line that begins with one of SIGNS; None for any other text. \\last,
-    \\e, \\fmt, \\g and \\?, which no statement corresponds to, are returned as LAST, EDIT, …, and
-    those of the shell with their argument. Raises
-    InputFault, its span within text, for an unknown short form, or one with a missing or unexpected argument.
+    """The statement, with its `;`, of a line that begins with one of SIGNS; None for any other text. Commands
+    of the prompt such as \\last, which no statement corresponds to, are returned with a backslash and their
+    argument. Raises InputFault, its span within text, for an unknown short form, or one with a missing or
+    unexpected argument.
     """
     line = text.strip().rstrip(";").rstrip()
     if not line.startswith(SIGNS):
         return None
     if line[0] == "?":
-        return f"HELP {line[1:].strip()};" if line[1:].strip() else LIST
+        return f"HELP {line[1:].strip()};" if line[1:].strip() else "\\?"
     name, given = (*line[1:].split(None, 1), "", "")[:2]
     start = text.index(line[0])
     span = Span(start, start + 1 + len(name))
@@ -227,7 +194,7 @@ def expand(text: str, preferences: Preferences) -> str | None:
         )
     if not given and short.takes and not short.takes.startswith("["):
         raise InputFault(f"\\{name} needs a {short.takes}", hint=usage, span=span, code="BAD_ARGUMENT")
-    statement = short.make(given, preferences)
+    statement = short.statement(given, preferences)
     return statement if statement.startswith("\\") else statement + ";"
 
 

@@ -168,8 +168,8 @@ def cut(value: str, limit: int) -> str:
     if not limit or cells(value) <= limit:
         return value
     # Visible characters take at least one cell, combining ones take none: keep more characters than cells.
-    kept = value[: limit * 8]
-    while kept and cells(kept) > limit - 1:
-        over = cells(kept) - limit + 1
-        kept = kept[: -max(1, over // 2)]
-    return kept.rstrip("\u200d") + "…"
+    short = value[: limit * 8]
+    while short and cells(short) > limit - 1:
+        over = cells(short) - limit + 1
+        short = short[: -max(1, over // 2)]
+    return short.rstrip("\u200d") + "…"

@@ -126,10 +126,10 @@ def _together(points: list[Point]) -> tuple[list[Point], str]:
     """
     places = sorted({x for x, _, _ in points})
     few = max(1, int(len(places) * FEW))
-    kept = len(places) - few
-    if kept < 5:
+    inner = len(places) - few
+    if inner < 5:
         return points, ""
-    narrow, low = min((places[at + kept - 1] - places[at], places[at]) for at in range(few + 1))
+    narrow, low = min((places[at + inner - 1] - places[at], places[at]) for at in range(few + 1))
     if narrow * APART >= places[-1] - places[0]:
         return points, ""
     inside = [p for p in points if low <= p[0] <= low + narrow]
@@ -216,14 +216,14 @@ def _dense(points: list[Point], names: list[Any], width: int) -> bool:
 
 def _panels(lines: dict[Any, Line], width: int, height: int, timed: bool) -> str:
     """A plot for each line, one above another with the same axes; that of x is below the last one."""
-    each = (height - 2) // len(lines)
+    panel_height = (height - 2) // len(lines)
     at = [x for line in lines.values() for x, _ in line]
     values = [y for line in lines.values() for _, y in line]
     low, high, whole = min(values), max(values), all(y.is_integer() for y in values)
     drawn = []
     for number, (name, line) in enumerate(lines.items(), 1):
         last = number == len(lines)
-        figure = _figure(width, each - 1 + (2 if last else 0), least=1)
+        figure = _figure(width, panel_height - 1 + (2 if last else 0), least=1)
         figure.plot(*zip(*line, strict=True), marker="braille")
         figure.xlim(min(at), max(at))
         figure.xaxes(last, False)

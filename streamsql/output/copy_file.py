@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from streamsql.errors import InputFault, no_folder
-from streamsql.output.fitting import renamed_columns
-from streamsql.output.formats import FORMATS, Style
+from streamsql.errors import InputFault, no_folder, reason_of
+from streamsql.output.document import Style, renamed_columns
+from streamsql.output.row_formats import FORMATS
 from streamsql.results import Copied, Rows, RowStream, counted
 from streamsql.text_files import PACKED, open_text
 
@@ -54,9 +54,8 @@ def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
                 os.chmod(part, stat.S_IMODE(path.stat().st_mode))
             part.replace(path)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         fault = InputFault(
-            f"cannot write {copied.path}: {reason}", span=copied.place, code="FILE_NOT_WRITTEN"
+            f"cannot write {copied.path}: {reason_of(error)}", span=copied.place, code="FILE_NOT_WRITTEN"
         )
         raise fault from None
     finally:

@@ -59,13 +59,13 @@ def _parts(word: str, room: int) -> list[str]:
     parts: list[str] = []
     for part in _BREAKS.findall(word):
         while cells(part) > room:
-            kept = part[:room]
-            while cells(kept) > room:
-                kept = kept[:-1]
-            hump = _HUMPS.match(part, 0, len(kept) + 1)
-            kept = hump[0] if hump else kept
-            parts.append(kept)
-            part = part[len(kept) :]
+            head = part[:room]
+            while cells(head) > room:
+                head = head[:-1]
+            hump = _HUMPS.match(part, 0, len(head) + 1)
+            head = hump[0] if hump else head
+            parts.append(head)
+            part = part[len(head) :]
         parts.append(part)
     return parts
 

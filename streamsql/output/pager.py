@@ -33,30 +33,11 @@ def _exists(command: str) -> bool:
     return bool(words) and shutil.which(words[0]) is not None
 
 
-def page(text: str, command: str) -> bool:
-    """Show text with a command and wait until it ends. Returns False when it could not start.
-
-    While the pager runs, Ctrl-C is for the pager: this process receives it too, and ignores it.
-    """
-    import subprocess
-    import tempfile
-
-    if not _exists(command):
-        return False
-    env = {"LESS": "SRX"} | os.environ
-    try:
-        # A file, not a pipe: the pager can exit early, and this process never waits for it to read.
-        with tempfile.TemporaryFile() as file, _interrupts_ignored():
-            file.write(text.encode("utf-8", "backslashreplace"))
-            file.seek(0)
-            return subprocess.run(command, shell=True, stdin=file, env=env).returncode not in (126, 127)
-    except OSError:
-        return False
-
-
-def page_lines(texts: Iterable[str], command: str) -> bool:
+def page(texts: Iterable[str], command: str) -> bool:
     """Show texts with a command as they come: no more are asked for than it reads. Returns when it has ended,
     False when it could not start. Raises what the texts raise, then, too.
+
+    While the pager runs, Ctrl-C is for the pager: this process receives it too, and ignores it.
     """
     import subprocess
 

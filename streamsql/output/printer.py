@@ -6,28 +6,26 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TextIO
 
-from streamsql.config.preferences import PREFIX, Preferences
-from streamsql.errors import Note, cells
+from streamsql.config.preferences import Preferences
+from streamsql.errors import Cancelled, Note, cells
 from streamsql.output.colors import is_terminal, unpainted
+from streamsql.output.console_messages import Messages
 from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
 from streamsql.output.cursor_places import placed
-from streamsql.output.fitting import cut_note, listed, renamed_columns
-from streamsql.output.formats import FORMATS, RAW, Style, draw
-from streamsql.output.glance import at_a_glance, is_properties, prose, readable
+from streamsql.output.document import Document, Style, renamed_columns
+from streamsql.output.layout import Layout, RowReader, in_blocks
 from streamsql.output.line_breaks import wrap
-from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
-from streamsql.output.row_streams import in_blocks, print_stream
-from streamsql.output.terminal import Terminal
-from streamsql.output.window import window
+from streamsql.output.terminal import Terminal, window
 from streamsql.results import (
     Copied,
     Done,
+    InfoRows,
     Live,
     Preview,
     Result,
@@ -43,8 +41,6 @@ from streamsql.results import (
 
 CHANGES_AT_ONCE = 1_000
 
-PAGE = 120
-"""The width of a page of HELP without a window, and its largest one."""
 FOOTER = 2
 """The lines of a window that are reserved for the footer and the next prompt."""
 
@@ -128,23 +124,20 @@ class Printer(Messages):
             self.last = result
         if isinstance(result, Why):
             result = self._verdict(result)
-        if isinstance(result, Rows) and result.nothing and not result.rows and self._tabular():
+        if isinstance(result, InfoRows) and result.nothing and not result.rows and self.layout().is_window:
             self.say(result.nothing)
-        elif isinstance(result, Rows):
-            shown, hidden, more = self._rows(result, paging=not background)
-            if not (isinstance(result, Why) or (is_properties(result) and self._tabular())):
-                self.say(self.footer(result, shown, hidden))
-            notes = more + notes
+        elif isinstance(result, (Rows, RowStream)):
+            notes = self._rows(result, check, paging=not background) + notes
             if isinstance(result, (Preview, Why)) and result.proposal:
                 self._notes(notes)
                 self._word(result.proposal, sql=True)
                 notes = self.offer(result.proposal)
         elif isinstance(result, Copied):
             self.say(copy_to_file(result, check))
-        elif isinstance(result, RowStream):
-            notes = print_stream(self, result, check) + notes
         elif isinstance(result, Text) and result.text:
-            self._text(result, paging=not background)
+            lines = self.layout().text(result)
+            if background or not self._page(lines):
+                self.write(lines)
         elif isinstance(result, (Done, Started)) and result.message:
             self.say(result.message)
         self._notes(notes)
@@ -194,7 +187,7 @@ class Printer(Messages):
 
     def _block(self, live: Live, snapshot: Snapshot) -> None:
         if live.mode == "chart":
-            from streamsql.output.frames import chart_lines
+            from streamsql.output.live_frames import chart_lines
 
             lines = chart_lines(live, snapshot, self.width() or 80, 20)
         else:
@@ -217,10 +210,6 @@ class Printer(Messages):
             numeric=(True, *rows.numeric),
         )
 
-    def _tabular(self) -> bool:
-        """Whether a table is shown in a window."""
-        return bool(self.width()) and self.format() == "table"
-
     def show_last(self) -> None:
         """Show the last rows or text again in full: no value is cut and no column omitted."""
         with self.terminal.held():
@@ -231,16 +220,20 @@ class Printer(Messages):
             self.say("there is no result yet")
             return
         if isinstance(self.last, Text):
-            self._text(self.last)
+            lines = self.layout().text(self.last)
         else:
-            lines = list(self.formatted(self.format(), self.last, replace(self.style(), max_cell=0)))
-            if not self._page(lines):
-                self.write(lines)
-            self.say(self.footer(self.last, len(self.last.rows)))
+            layout = self.layout()
+            lines = list(replace(layout, style=replace(layout.style, max_cell=0)).formatted(self.last))
+        if not self._page(lines):
+            self.write(lines)
+        if isinstance(self.last, Rows):
+            reader = RowReader(self.last, self.fetching, lambda: None)
+            reader.all()
+            self.say(reader.footer(timing=self.layout().timing))
 
     def lines(self, rows: Rows) -> list[str]:
         """The lines of rows as they are printed without a pager, fitted to the window if there is one."""
-        return self.fitted(rows)[0]
+        return list(self.layout().document(RowReader(rows, self.fetching, lambda: None)).lines)
 
     def lines_as_they_are(self, lines: Iterable[str]) -> None:
         """Write lines that are formatted for this terminal already, such as the last frame of a live view."""
@@ -249,10 +242,22 @@ class Printer(Messages):
 
     # ---- how ------------------------------------------------------------------------------
 
-    def style(self, glance: bool = False) -> Style:
-        """The style of rows. Values are cut only in a window, and never in a result that is fitted to it."""
-        max_cell = self.preferences.count("max_cell") if self.width() and not glance else 0
-        return Style(self.preferences["null"], self._color(self.out), max_cell)
+    def layout(self, result: Result | None = None) -> Layout:
+        """The layout of a result. Values are cut only in a window, and never in a result that is fitted to
+        it; rows are limited in a window only.
+        """
+        chosen, width = self.preferences, self.width()
+        cut = width and not isinstance(result, InfoRows)
+        return Layout(
+            self.format(),
+            Style(chosen["null"], self._color(self.out), chosen.count("max_cell") if cut else 0),
+            width,
+            self.room(),
+            chosen.count("max_rows") if width else 0,
+            chosen["expanded"] == "auto",
+            is_terminal(self.out),
+            chosen["timing"] == "on",
+        )
 
     def format(self) -> str:
         """The output format; a table becomes vertical with expanded = on."""
@@ -264,101 +269,47 @@ class Printer(Messages):
         """The width of the window that rows are written to, also by a script; 0 for a file or pipe."""
         return self.width() or (window().columns if is_terminal(self.out) else 0)
 
-    def format_that_fits(self, rows: Rows) -> str:
-        """The output format of a script: at a terminal a table that is wider than it becomes vertical, as
-        with `\\x auto` of psql.
-        """
-        format, room = self.format(), self.room()
-        wide = bool(rows.rows) and format == "table" and 0 < room < draw(rows, self.style()).width
-        return "vertical" if wide else format
-
-    def footer(self, rows: Rows, shown: int, hidden: int = 0) -> str:
-        """shown: the number of rows that were written; hidden: that of columns without room."""
-        count = len(rows.rows)
-        seconds = rows.seconds if self.preferences["timing"] == "on" else None
-        took = f", {seconds:.2f} s" if seconds is not None else ""
-        part = f"{shown:,} of " if shown < count else ""
-        less = f", no room for {counted(hidden, 'column')}" if hidden else ""
-        return f"({part}{counted(count, 'row')}{less}{took})"
-
     # ---- rows -----------------------------------------------------------------------------
 
-    def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, int, list[Note]]:
-        """Write rows. Returns the number of rows written, that of columns without room, and notes."""
-        if rows.glance and self.format() == "table" and (self.width() or (rows.rows and self.room())):
-            return self._glance(rows, paging=paging)
-        if rows.glance and self.width() and self.format() == "vertical":
-            rows = readable(rows)
-        if not self.width():
-            self.write(self.formatted(self.format_that_fits(rows), rows, self.style()))
-            return len(rows.rows), 0, []
-        if paging and self.pager():
-            lines, notes = self._whole(rows)
-            if self._page(lines):
-                return len(rows.rows), 0, notes
-        lines, shown, notes = self.fitted(rows)
-        self.write(lines)
-        return shown, 0, notes
+    def _rows(self, result: Rows | RowStream, check: Callable[[], None], *, paging: bool) -> list[Note]:
+        """Write rows and their footer; returns notes. Raises what the rest of a stream raises."""
+        reader, layout = RowReader(result, self.fetching, check), self.layout(result)
+        paged = paging and bool(self.pager())
+        if isinstance(result, RowStream):
+            self.last = Rows((), result.columns, result.first, result.numeric, result.seconds)
+        began = time.monotonic()
+        try:
+            document = self._paged(reader, layout) if paged else None
+            if document is None:
+                document = layout.document(reader)
+                self.write(document.lines)
+            if isinstance(result, RowStream) and not paged:
+                reader.seconds = result.seconds + time.monotonic() - began
+        except Cancelled:
+            if reader.cancelled and paged:
+                self.say(reader.footer(timing=layout.timing))
+            raise
+        finally:
+            if isinstance(result, RowStream):
+                result.close()
+        if footer := document.footer():
+            self.say(footer)
+        return document.notes
 
-    def _glance(self, rows: Rows, *, paging: bool) -> tuple[int, int, list[Note]]:
-        """Write a table about the console, fitted to the window; one that is higher is paged. See _rows."""
-        style = self.style(glance=True)
-        shown = at_a_glance(rows, self.room(), style)
-        lines, hidden, notes = shown.lines, len(shown.left_out), list(shown.notes)
-        if shown.left_out and (self.preferences["expanded"] == "auto" or not self.width()):
-            lines, hidden, notes = list(self.formatted("vertical", rows, style)), 0, []
-        tall = bool(self.width()) and len(lines) > self.height() - FOOTER
-        if not (paging and tall and self.pager() and self._page(lines)):
-            self.write(lines)
-        return len(rows.rows), hidden, notes
+    def _paged(self, reader: RowReader, layout: Layout) -> Document | None:
+        """Show rows in the pager: a stream, or what does not fit the window. Returns the document that was
+        shown; None if it did not need the pager, or that could not start.
+        """
+        if isinstance(reader.result, InfoRows) and layout.format == "table":
+            document = layout.document(reader)
+            lines = list(document.lines)
+            return document if len(lines) > self.height() - FOOTER and self._page(lines) else None
+        document = layout.for_pager(reader)
+        if isinstance(reader.result, RowStream):
+            return document if self._with_pager(document.lines) else None
+        return document if self._page(list(document.lines)) else None
 
-    def _whole(self, rows: Rows) -> tuple[list[str], list[Note]]:
-        """(lines, notes) of all rows and columns, for a pager."""
-        format, style = self.format(), self.style(rows.glance)
-        if format != "table":
-            return list(self.formatted(format, rows, style)), []
-        drawn = draw(rows, style)
-        if drawn.width > self.width() and self.preferences["expanded"] == "auto" and rows.rows:
-            return list(self.formatted("vertical", rows, style)), []
-        return drawn.lines, [cut_note(style.max_cell)] if drawn.cut else []
-
-    def fitted(self, rows: Rows) -> tuple[list[str], int, list[Note]]:
-        """(lines, number of rows, notes) of the rows that fit the window."""
-        limit = self.preferences.count("max_rows") if self.width() else 0
-        part = replace(rows, rows=rows.rows[:limit]) if limit else rows
-        format, style = self.format(), self.style(rows.glance)
-        notes: list[Note] = []
-        if len(part.rows) < len(rows.rows):
-            notes.append(Note("NOT_ALL_SHOWN", f"SET {PREFIX}max_rows = 0; shows all rows"))
-        if format != "table":
-            return list(self.formatted(format, part, style)), len(part.rows), notes
-        drawn = draw(part, replace(style, width=self.width()))
-        if drawn.left_out and self.preferences["expanded"] == "auto" and part.rows:
-            return list(self.formatted("vertical", part, style)), len(part.rows), notes
-        if drawn.left_out:
-            text = (
-                f"{drawn.left_out} of {len(rows.columns)} columns do not fit (…): {listed(drawn.hidden)}; "
-                f"\\last shows all of them, SET {PREFIX}expanded = auto; row by row"
-            )
-            notes.append(Note("NOT_ALL_SHOWN", text))
-        if drawn.cut:
-            notes.append(cut_note(style.max_cell))
-        return drawn.lines, len(part.rows), notes
-
-    def formatted(self, format: str, rows: Rows, style: Style) -> Iterator[str]:
-        """The lines of rows in a format, with control characters escaped for a terminal."""
-        lines = FORMATS[format](rows, style)
-        return map(harmless, lines) if format in RAW and is_terminal(self.out) else lines
-
-    def _text(self, text: Text, *, paging: bool = True) -> None:
-        shown = harmless(text.text)
-        lines = list(prose(shown, min(self.width() or PAGE, PAGE))) if text.prose else shown.split("\n")
-        if text.outline and self.width():
-            lines = [part for line in lines for part in wrap(line, self.width())]
-        if not (paging and self._page(lines)):
-            self.write(lines)
-
-    def write(self, lines: Iterator[str] | list[str]) -> None:
+    def write(self, lines: Iterable[str]) -> None:
         if is_terminal(self.out):
             lines = placed(lines, self.room())
         for text in in_blocks(lines):
@@ -377,13 +328,15 @@ class Printer(Messages):
         """Show lines in the pager if they do not fit the window. Returns False if they did not need it, or
         it could not start.
         """
+        return bool(self.pager()) and self._too_large(lines) and self._with_pager(lines)
+
+    def _with_pager(self, lines: Iterable[str]) -> bool:
+        """Show lines in the pager; whether it could start."""
         command = self.pager()
-        if not command or not self._too_large(lines):
-            return False
         self.out.flush()
         self.paging.set()
         try:
-            shown = page("".join(f"{line}\n" for line in lines), command)
+            shown = page(in_blocks(lines), command)
         finally:
             self.paging.clear()
         if not shown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamsql.errors import InputFault, Source, StreamsqlError, UsageFault
+from streamsql.errors import InputFault, Source, StreamsqlError, UsageFault, reason_of
 
 
 def read_file(path: str, *, missing: type[StreamsqlError] = UsageFault) -> Source:
@@ -12,7 +12,7 @@ def read_file(path: str, *, missing: type[StreamsqlError] = UsageFault) -> Sourc
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise missing(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise missing(f"cannot read {path}: {reason_of(error)}") from None
     return decode(path, data)
 
 

@@ -1,7 +1,12 @@
-"""The owner of the terminal: everything written to standard output and standard error goes through it."""
+"""The owner of the terminal: everything written to standard output and standard error goes through it.
+The size of its window, too.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +31,7 @@ class Terminal:
         self._status_shown = False
         self.last_error: StreamsqlError | None = None
         """The newest error, also of what happens in the background."""
-        self.told: set[str] = set()
+        self.noted: set[str] = set()
         """The notes that are told once, however often their expression is typed."""
         self.view_ended = 0.0
         """When a view has ended by itself, in seconds of time.monotonic(): the q that follows is for it."""
@@ -84,3 +89,14 @@ class Terminal:
             self.words.write("\r\x1b[K")
             self.words.flush()
             self._status_shown = False
+
+
+def window(stream: TextIO | None = None) -> os.terminal_size:
+    """The current size of the window that a stream, else standard output, writes to. COLUMNS and LINES may be
+    outdated, and are used only if there is no window.
+    """
+    stream = stream or sys.__stdout__
+    try:
+        return os.get_terminal_size(stream.fileno() if stream else 1)
+    except (OSError, ValueError):
+        return shutil.get_terminal_size()

@@ -19,7 +19,7 @@ from streamsql.query_facts import QueryFacts
 from streamsql.results import Copied, Leave, Live, Result, RowStream, Snapshot, Started
 from streamsql.runtime.console_session import Activity, Summary
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.server.calls import Calls
+from streamsql.server.client_calls import Calls
 from streamsql.server.encoding import decode_error
 
 FACTS_EVERY = 1.0
@@ -38,7 +38,7 @@ class RemoteSession:
         self._summary = Summary(server=calls.server.name)
         self._columns: dict[str, list[tuple[str, str]]] = {}
         self._states: dict[str, str] = {}
-        self._known = False
+        self._attached = False
         self._numbers: dict[CancelToken, int] = {}
         self._closed = threading.Event()
         self._restarts_to: Callable[[str], None] | None = None
@@ -61,7 +61,7 @@ class RemoteSession:
     @property
     def attached(self) -> bool:
         """Whether the server was there when it was last asked."""
-        return self._known
+        return self._attached
 
     def open(self) -> Sequence[str]:
         """Begin the session of a prompt. Returns what is to be told."""
@@ -181,7 +181,7 @@ class RemoteSession:
     def failures(self) -> list[StreamsqlError]:
         """The errors of failed queries that this client has started."""
         try:
-            return [decode_error(known) for known in self.calls.call("failures", [])]
+            return [decode_error(encoded) for encoded in self.calls.call("failures", [])]
         except StreamsqlError:
             return []  # the server has ended, which a statement has said, or is about to say
 
@@ -194,10 +194,10 @@ class RemoteSession:
         """What a statement is waiting for."""
         number = self._numbers.get(cancel)
         try:
-            known: Activity = self.calls.call("activity", [number]) if number is not None else Activity()
+            activity: Activity = self.calls.call("activity", [number]) if number is not None else Activity()
         except StreamsqlError:
             return Activity()
-        return known
+        return activity
 
     def summary(self) -> Summary:
         """The toolbar's facts, as they were a moment ago."""
@@ -221,14 +221,14 @@ class RemoteSession:
 
     def _ask_for_facts(self) -> None:
         try:
-            summary, catalog, columns, states = self.calls.call("facts", [self._known])
+            summary, catalog, columns, states = self.calls.call("facts", [self._attached])
         except StreamsqlError:
-            self._known = False
+            self._attached = False
             self._summary = Summary(server="the server has ended")
             return
         server = f"{self.calls.server.name}, {summary.spark}"
         self._summary = replace(summary, server=server)
-        self._known = True
+        self._attached = True
         if catalog is not None:
             self._catalog, self._columns, self._states = catalog, columns, states
 
@@ -314,11 +314,11 @@ class _RemoteView:
         return self._last[name]
 
     def status(self) -> QueryFacts:
-        known: QueryFacts = self.call("status", QueryFacts(status="FAILED"))
+        facts: QueryFacts = self.call("status", QueryFacts(status="FAILED"))
         if self._lost is not None:
-            return replace(known, status="FAILED", error=self._lost.message, hint=self._lost.hint)
-        return known
+            return replace(facts, status="FAILED", error=self._lost.message, hint=self._lost.hint)
+        return facts
 
     def fault(self) -> StreamsqlError | None:
-        known = self.call("fault", None)
-        return decode_error(known) if known is not None else self._lost
+        encoded = self.call("fault", None)
+        return decode_error(encoded) if encoded is not None else self._lost

@@ -49,7 +49,7 @@ class ClientSession(StatementSession):
         super().__init__(parts)
         self.read_only = read_only
         self._placed: list[str] = []
-        self._told = set[int]()
+        self._reported = set[int]()
 
     def execute(self, statement: Statement, cancel: CancelToken | None = None) -> Result:
         """Execute one statement with the settings of this client. Raises StreamsqlError."""
@@ -121,8 +121,8 @@ class ClientSession(StatementSession):
         """The errors of the queries that this client has started, each once."""
         runs = [self.parts.queries.all.get(name) for name in dict.fromkeys(self._placed)]
         faults = [q.fault for q in runs if q and q.status() == "FAILED" and q.fault]
-        new = [fault for fault in faults if id(fault) not in self._told]
-        self._told |= {id(fault) for fault in new}
+        new = [fault for fault in faults if id(fault) not in self._reported]
+        self._reported |= {id(fault) for fault in new}
         return new
 
     def news(self, say: Callable[[str], None], *, restarts_only: bool) -> BackgroundNews:
@@ -175,9 +175,9 @@ class _Sessions:
         """Give the shared session the temporary view that the statement has created."""
         if definition.temporary and "." not in definition.written:
             name = definition.creates
-            there = self._session._jsparkSession.sessionState().catalog()
+            own_views = self._session._jsparkSession.sessionState().catalog()
             shared = parts.spark._jsparkSession.sessionState().catalog()
-            shared.createTempView(name, there.getRawTempView(name).get(), True)
+            shared.createTempView(name, own_views.getRawTempView(name).get(), True)
 
 
 def _apply(spark: Any, settings: Mapping[str, str | None]) -> None:

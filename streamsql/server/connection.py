@@ -17,8 +17,8 @@ from streamsql.results import Copied, Live, Result, RowStream, discard
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session_summary import columns_of
 from streamsql.server.client_session import ClientSession
-from streamsql.server.encoding import Message, decode, encode_error
-from streamsql.server.frames import Disconnected, FrameSocket
+from streamsql.server.encoding import LIVE_CALLS, Message, decode, encode_error
+from streamsql.server.socket_frames import Disconnected, FrameSocket
 
 NEWS_EVERY = 20.0
 """The seconds after which a call for news is answered without any."""
@@ -207,7 +207,7 @@ class ClientConnection:
     def _live(self, which: int, name: str, arguments: list[Any]) -> Any:
         """Call a function of a live result."""
         view = self._views.get(which)
-        if view is None or name not in _LIVE_CALLS:
+        if view is None or name not in LIVE_CALLS:
             raise EngineFault("the live view has ended", code="SERVER_LOST")
         if name in ("take", "changes") and arguments[2] is not None:
             arguments = [*arguments[:2], tuple(arguments[2])]
@@ -220,7 +220,7 @@ class ClientConnection:
 
     # ---- beside ---------------------------------------------------------------------------
 
-    def _facts(self, known: bool) -> Any:
+    def _facts(self, client_has_them: bool) -> Any:
         """(summary, catalog, columns of live tables, states of queries) for the prompt; all but the summary
         are None where the client has them already.
         """
@@ -229,7 +229,7 @@ class ClientConnection:
         columns = {name: columns_of(session.parts, name) for name in catalog.sinks}
         states = {name: session.query_state(name) for name in catalog.queries}
         more = (catalog, columns, states)
-        if known and self._sent == (id(catalog), columns, states):
+        if client_has_them and self._sent == (id(catalog), columns, states):
             return (session.summary(), None, None, None)
         self._sent = (id(catalog), columns, states)
         return (session.summary(), *more)
@@ -262,4 +262,3 @@ class _Answered:
 
 
 _ANSWERED = _Answered()
-_LIVE_CALLS = ("take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why", "proposal")

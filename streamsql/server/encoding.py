@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +32,10 @@ ERRORS: dict[str, type[StreamsqlError]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, StreamsqlError)
 }
-_ROWS_OF = {"Rows": "rows", "Preview": "rows", "Why": "rows", "Snapshot": "rows", "RowStream": "first"}
+_ROWS_OF = dict.fromkeys(("Rows", "InfoRows", "Preview", "Why", "Snapshot"), "rows") | {"RowStream": "first"}
 """The classes with rows, and the field that holds them."""
-_CALLS = ("rest", "take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why", "proposal")
-"""The fields of a RowStream and of a Live that are functions: they become calls of the server."""
+LIVE_CALLS = ("take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why", "proposal")
+"""The fields of a Live that are functions: they become calls of the server."""
 
 
 class Message:
@@ -56,17 +57,17 @@ class Message:
 
     def _object(self, value: Any) -> Any:
         name = type(value).__name__
-        known: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         for field in fields(value):
             part = getattr(value, field.name)
-            if name in ("RowStream", "Live") and field.name in _CALLS:
+            if name in ("RowStream", "Live") and field.name in ("rest", *LIVE_CALLS):
                 continue
             if field.name == _ROWS_OF.get(name):
                 inline, self.body = pack_rows(part, encode_value)
-                known[field.name] = inline
+                parts[field.name] = inline
             else:
-                known[field.name] = self._encoded(part)
-        return {MARK: name, "f": known}
+                parts[field.name] = self._encoded(part)
+        return {MARK: name, "f": parts}
 
 
 def decode(value: Any, body: bytes = b"") -> Any:
@@ -80,11 +81,11 @@ def decode(value: Any, body: bytes = b"") -> Any:
         return tuple(decode(v, body) for v in value["v"])
     if kind in _DECODED:
         return _DECODED[kind](value["v"])
-    known = {}
+    parts = {}
     for name, part in value["f"].items():
         is_rows = name == _ROWS_OF.get(kind)
-        known[name] = unpack_rows(part, body, decode) if is_rows else decode(part, body)
-    return KINDS[kind](**known)
+        parts[name] = unpack_rows(part, body, decode) if is_rows else decode(part, body)
+    return KINDS[kind](**parts)
 
 
 def encode_value(value: Any) -> Any:
@@ -100,9 +101,9 @@ def encode_value(value: Any) -> Any:
         return encode_value(dict(zip(names, value, strict=True)))
     if isinstance(value, (list, tuple)):
         return [encode_value(v) for v in value]
-    for kind, (mark, text) in _ENCODED.items():
+    for kind, (name, text) in _ENCODED.items():
         if isinstance(value, kind):
-            return {MARK: mark, "v": text(value)}
+            return {MARK: name, "v": text(value)}
     return str(value)
 
 
@@ -136,31 +137,34 @@ class RemoteCause(Exception):
 
 
 _PARTS = ("message", "detail", "hint", "condition", "code", "proposal")
+_WIRE = [(name, [field.name for field in fields(kind)]) for name, kind in sorted(KINDS.items())]
+PROTOCOL = hashlib.sha256(repr((_WIRE, sorted(ERRORS), _PARTS, LIVE_CALLS)).encode()).hexdigest()[:16]
+"""Tells the classes and fields of the frames apart: a client and its server must have the same."""
 
 
 def encode_error(error: StreamsqlError) -> dict[str, Any]:
     """An error with its place. A class that only the server knows is sent as the one it is derived from."""
     kind = next(k.__name__ for k in type(error).__mro__ if k.__name__ in ERRORS)
-    known: dict[str, Any] = {"kind": kind} | {name: getattr(error, name) for name in _PARTS}
-    known["span"] = [error.span.start, error.span.end] if error.span else None
-    known["source"] = [error.source.name, error.source.text] if error.source else None
-    known["fact"] = error.fact
+    encoded: dict[str, Any] = {"kind": kind} | {name: getattr(error, name) for name in _PARTS}
+    encoded["span"] = [error.span.start, error.span.end] if error.span else None
+    encoded["source"] = [error.source.name, error.source.text] if error.source else None
+    encoded["fact"] = error.fact
     cause = error.__cause__ or error.__context__
     if cause is not None:
         state = getattr(cause, "getSqlState", lambda: None)() or ""
-        known["cause"] = [f"{type(cause).__name__}: {cause}", state]
-    return known
+        encoded["cause"] = [f"{type(cause).__name__}: {cause}", state]
+    return encoded
 
 
-def decode_error(known: Mapping[str, Any]) -> StreamsqlError:
+def decode_error(encoded: Mapping[str, Any]) -> StreamsqlError:
     """The error of a frame."""
-    parts = {name: known[name] for name in _PARTS if name != "message"}
-    error = ERRORS[known["kind"]](known["message"], **parts)
-    error.span = errors.Span(*known["span"]) if known["span"] else None
-    error.source = errors.Source(*known["source"]) if known["source"] else None
-    error.fact = known["fact"]
-    if known.get("cause"):
-        error.__cause__ = RemoteCause(*known["cause"])
+    parts = {name: encoded[name] for name in _PARTS if name != "message"}
+    error = ERRORS[encoded["kind"]](encoded["message"], **parts)
+    error.span = errors.Span(*encoded["span"]) if encoded["span"] else None
+    error.source = errors.Source(*encoded["source"]) if encoded["source"] else None
+    error.fact = encoded["fact"]
+    if encoded.get("cause"):
+        error.__cause__ = RemoteCause(*encoded["cause"])
     return error
 
 

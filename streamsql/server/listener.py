@@ -14,16 +14,15 @@ from typing import Any
 from streamsql import __version__
 from streamsql.config.preferences import LAYERS, Preferences
 from streamsql.errors import EngineFault, StreamsqlError
+from streamsql.results import counted
 from streamsql.runtime.engine.unix_sockets import peer_of
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_summary import spark_state
-from streamsql.server.address import SOCKET, listen
-from streamsql.server.calls import PROTOCOL
 from streamsql.server.client_session import ClientSession
 from streamsql.server.connection import ClientConnection
-from streamsql.server.encoding import encode_error
-from streamsql.server.frames import MOST_OF_CLIENT, BadFrame, Disconnected, FrameSocket
-from streamsql.server.registry import register
+from streamsql.server.encoding import PROTOCOL, encode_error
+from streamsql.server.running_servers import queries_by_state, register
+from streamsql.server.socket_frames import MOST_OF_CLIENT, SOCKET, BadFrame, Disconnected, FrameSocket, listen
 
 MOST_CLIENTS = 100
 HELLO = 5.0
@@ -144,7 +143,7 @@ class Server:
 
     def _greeting(self) -> dict[str, Any]:
         summary = self.session.summary()
-        words = f"it has run since {self.since}; {_count(summary.running, 'query', 'queries')} running"
+        words = f"it has run since {self.since}; {counted(summary.running, 'query')} running"
         if summary.failed:
             words += f", {summary.failed} FAILED: SHOW QUERIES;"
         return {
@@ -175,8 +174,6 @@ class Server:
         """(property, value) for SHOW SERVER."""
         status = self.status()
         summary = self.session.summary()
-        states = list(status["queries"].values())
-        counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
         return [
             ("workspace", status["workspace"]),
             ("process", str(status["process"])),
@@ -184,7 +181,7 @@ class Server:
             ("status", status["status"]),
             ("version", status["version"]),
             ("Spark", status["spark"]),
-            ("queries", counts or "none"),
+            ("queries", queries_by_state(status)),
             ("rows/s in", f"{summary.rate:,.0f}"),
             ("clients", str(status["clients"])),
             ("current folder", os.getcwd()),
@@ -195,10 +192,6 @@ class Server:
 def _status(session: Session, name: str) -> str:
     running = session.parts.queries.all.get(name.casefold())
     return running.status() if running is not None else session.parts.workspace.past(name).status
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
 
 
 def _preferences(layers: Any) -> Preferences:

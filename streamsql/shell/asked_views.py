@@ -1,4 +1,6 @@
-"""Views that the thread of a statement asks for, and that the main thread shows: it owns the terminal."""
+"""Views that the thread of a statement asks for, and that the main thread shows: it owns the terminal. Lines
+about background events wait for their end.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +8,39 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from streamsql.output.printer import Printer
 from streamsql.results import Live
+from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.shell.background_events import Announcer
 from streamsql.shell.highlighting import PLAIN, STYLE
 from streamsql.shell.live_view import LiveView
-from streamsql.shell.progress import ProgressLine
+from streamsql.shell.progress_line import ProgressLine
 from streamsql.shell.repeated_view import RepeatedView
+
+
+class Announcer:
+    """Passes lines about background events on. say: prints a line above the prompt."""
+
+    def __init__(self, session: ConsoleSession, say: Callable[[str], None]) -> None:
+        self.say = say
+        self._free = threading.Event()
+        self._free.set()
+        session.on_news(self._announce)
+
+    def hold(self) -> None:
+        """Delay all lines while a live view is shown."""
+        self._free.clear()
+
+    def release(self) -> None:
+        self._free.set()
+
+    def _announce(self, line: str) -> None:
+        self._free.wait()
+        self.say(line)
 
 
 class AskedViews:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from streamsql.errors import InputFault, Source, StreamsqlError
-from streamsql.output.messages import Messages
-from streamsql.shell.echo import echo
+from streamsql.errors import InputFault, Source, StreamsqlError, reason_of
+from streamsql.output.console_messages import Messages
+from streamsql.shell.bare_terminal import echo
 
 _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
 
@@ -76,10 +76,9 @@ def edit(text: str, messages: Messages, file: str = "") -> str:
             with echo():
                 code = subprocess.call([*shlex.split(command), str(path)])
         except (OSError, ValueError) as error:
-            why = (getattr(error, "strerror", None) or str(error)).lower()
             messages.error(
                 InputFault(
-                    f"the editor {command} did not start: {why}",
+                    f"the editor {command} did not start: {reason_of(error)}",
                     hint="export EDITOR=vi" if "nano" in command else "export EDITOR=nano",
                     code="EDITOR_NOT_STARTED",
                 )

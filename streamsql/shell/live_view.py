@@ -27,10 +27,11 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
+from streamsql.errors import reason_of
 from streamsql.output.cursor_places import one_by_one
-from streamsql.output.formats import FORMATS
-from streamsql.output.frames import Frame, View, frame
-from streamsql.output.window import window
+from streamsql.output.live_frames import Frame, View, frame
+from streamsql.output.row_formats import FORMATS
+from streamsql.output.terminal import window
 from streamsql.results import Live, Rows, counted, unique_names
 
 KEYS = (
@@ -40,15 +41,92 @@ KEYS = (
 """The keys of every view but q and ?, shown with ?."""
 KEEP = "b keep it running"
 """The key of a view whose query would end with it."""
-LIMITS = (0.1, 10.0)
-"""The shortest and longest time between two frames in seconds, for the keys + and -."""
-
-
+SHORTEST, LONGEST = 0.1, 10.0
+"""The shortest and longest seconds between two pictures, for the keys + and -."""
 REST = 3
 """The pause after a frame, in times of what it took: a large chart would take a whole processor."""
 
 
-class LiveView:
+class RefreshingView:
+    """Lines and a footer that are drawn in place until the reader leaves. every: the seconds between two
+    pictures; options: input and output of prompt_toolkit, if they are not the terminal.
+    """
+
+    def __init__(self, every: float, style: BaseStyle | None, options: dict[str, Any]) -> None:
+        self.every = every
+        self.style = style
+        self.options = options
+        self.full_screen = False
+        self.paused = False
+        self._wake = threading.Event()
+        """Set when the next picture is not to wait."""
+        self._app: Application[None] | None = None
+
+    def picture(self) -> tuple[list[str], str, str]:
+        """(lines with escapes of colours, the style of the footer, the footer)."""
+        raise NotImplementedError
+
+    def application(self, keys: KeyBindings | None = None) -> Application[None]:
+        """An application that shows the view. keys: instead of those of the view."""
+        control = FormattedTextControl(self._text, focusable=True, show_cursor=False)
+        window = Window(control, wrap_lines=False, dont_extend_height=not self.full_screen)
+        self._app = Application(
+            Layout(window),
+            key_bindings=keys or self._key_bindings(),
+            full_screen=self.full_screen,
+            erase_when_done=True,
+            min_redraw_interval=0.05,
+            style=self.style,
+            **self.options,
+        )
+        return self._app
+
+    def redraw(self) -> None:
+        """Draw the picture of now, from any thread."""
+        if self._app is not None and self._app.is_running:
+            self._app.invalidate()
+
+    def leave(self) -> None:
+        """End the application, on its own thread."""
+        if self._app is not None and self._app.is_running and not self._app.is_done:
+            self._app.exit()
+
+    def leave_soon(self) -> None:
+        """End the application, from any thread."""
+        if self._app is not None and self._app.loop is not None:
+            self._app.loop.call_soon_threadsafe(self.leave)
+
+    def keys(self) -> dict[str, Callable[[], None]]:
+        """The keys of the view."""
+        return {
+            "p": self.pause,
+            "+": lambda: self.change_pace(0.5),
+            "-": lambda: self.change_pace(2.0),
+            **dict.fromkeys(("q", "c-c", "c-d"), self.leave),
+        }
+
+    def pause(self) -> None:
+        """Stand still, or go on."""
+        self.paused = not self.paused
+        self._wake.set()
+
+    def change_pace(self, factor: float) -> None:
+        """Refresh more or less often."""
+        self.every = min(max(self.every * factor, SHORTEST), max(LONGEST, self.every))
+        self._wake.set()
+
+    def _text(self) -> StyleAndTextTuples:
+        lines, style, footer = self.picture()
+        return [*to_formatted_text(ANSI("\n".join(lines))), ("", "\n"), (style, footer)]
+
+    def _key_bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+        for name, act in self.keys().items():
+            bindings.add(name, eager=True)(lambda event, act=act: act())
+        return bindings
+
+
+class LiveView(RefreshingView):
     """Shows a Live result in the terminal. every: the seconds between two frames.
 
     If the next statement has been typed already, its keys are not for the view, which then ends with the
@@ -60,36 +138,31 @@ class LiveView:
     def __init__(
         self, live: Live, *, every: float, color: bool, null: str, style: BaseStyle | None, **options: Any
     ) -> None:
+        super().__init__(live.every or every, style, options)
         self.live = live
-        self.every = live.every or every
         self.view = View(mode=live.mode, color=color, null=null)
-        self.style = style
-        self.options = options
-        self.full_screen = False
         self.last: Frame | None = None
         self.message = ""
-        self.told = ""
+        self.remark = ""
         """What the key w or + has done, for the line below the footer."""
         self.helping = False
         self.next_is_typed = self.ended_itself = False
         self._typed: list[KeyPress] = []
-        self._wake = threading.Event()
         self._again = False
         self._done = False
-        self._app: Application[None] | None = None
 
     def run(self) -> None:
         """Show the result. Returns when the user leaves, or when the query has ended."""
         self.next_is_typed = line_is_waiting(self.options.get("input") or get_app_session().input)
-        taking = threading.Thread(target=self._take_pictures, daemon=True, name="live-view")
-        self.last = self._picture()
+        taking = threading.Thread(target=self._compute_frames, daemon=True, name="live-view")
+        self.last = self._next_frame()
         taking.start()
         try:
             while True:
                 self._again = False
-                self._app = self._application()
-                self._app.run(handle_sigint=False)
-                store_typeahead(self._app.input, self._typed)
+                app = self.application(self._keys_of_next() if self.next_is_typed else None)
+                app.run(handle_sigint=False)
+                store_typeahead(app.input, self._typed)
                 if not self._again:
                     break
         finally:
@@ -107,7 +180,7 @@ class LiveView:
 
     # ---- frames ---------------------------------------------------------------------------
 
-    def _picture(self) -> Frame:
+    def _next_frame(self) -> Frame:
         width, height = window()
         now = datetime.now().strftime("updated %H:%M:%S")
         room = height if self.full_screen else height - 1
@@ -116,85 +189,41 @@ class LiveView:
         if self.next_is_typed:
             keys = ((0, "the next statement waits"),)
         help = f"{KEYS} · {KEEP}" if keep else KEYS
-        below = "\n".join(filter(None, (self.told, help if self.helping else "")))
+        below = "\n".join(filter(None, (self.remark, help if self.helping else "")))
         view = replace(self.view, width=width, height=room, now=now)
         return frame(self.live, view, keys, self.last, help=below)
 
-    def _take_pictures(self) -> None:
+    def _compute_frames(self) -> None:
         while not self._done:
             began = time.monotonic()
-            self.last = self._picture()
+            self.last = self._next_frame()
             took = time.monotonic() - began
             over = self.last.status.over
+            self.redraw()
             if self._app is not None and self._app.is_running:
-                self._app.invalidate()
                 enough = self.live.enough and self.last.snapshot.total >= self.live.enough
                 if (over or enough or (self.next_is_typed and self._has_shown(self.last))) and not self._done:
                     self._done = self.ended_itself = True
-                    self._leave()
+                    self.leave_soon()
             self._wake.wait(max(self.every, REST * took))
             self._wake.clear()
 
-    def _has_shown(self, picture: Frame) -> bool:
+    def _has_shown(self, shown: Frame) -> bool:
         """Whether there is a result, or the reason why there is none: the first micro-batch may be empty."""
-        return picture.snapshot.total > 0 or picture.snapshot.batch > 0 or bool(self.live.why())
+        return shown.snapshot.total > 0 or shown.snapshot.batch > 0 or bool(self.live.why())
 
-    def _leave(self) -> None:
-        app = self._app
-        if app is not None and app.loop is not None:
-            app.loop.call_soon_threadsafe(lambda: app.exit() if app.is_running and not app.is_done else None)
-
-    def _text(self) -> StyleAndTextTuples:
-        picture = self.last
-        if picture is None:
-            return []
-        body = to_formatted_text(ANSI("\n".join(map(one_by_one, picture.lines))))
-        where = "class:failed" if picture.status.error else "class:footer"
-        return [*body, ("", "\n"), (where, "\n".join(picture.footer))]
-
-    def _application(self) -> Application[None]:
-        control = FormattedTextControl(self._text, focusable=True, show_cursor=False)
-        window = Window(control, wrap_lines=False, dont_extend_height=not self.full_screen)
-        return Application(
-            Layout(window),
-            key_bindings=self._keys_of_next() if self.next_is_typed else self._keys(),
-            full_screen=self.full_screen,
-            erase_when_done=True,
-            min_redraw_interval=0.05,
-            style=self.style,
-            **self.options,
-        )
+    def picture(self) -> tuple[list[str], str, str]:
+        last = self.last
+        if last is None:
+            return [], "", ""
+        style = "class:failed" if last.status.error else "class:footer"
+        return list(map(one_by_one, last.lines)), style, "\n".join(last.footer)
 
     # ---- keys -----------------------------------------------------------------------------
 
     def _change_view(self, **changed: Any) -> None:
         self.view = replace(self.view, **changed)
         self._wake.set()
-
-    def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
-        for name, act in self._actions().items():
-            keys.add(name, eager=True)(lambda event, act=act: act())
-
-        @keys.add("q", eager=True)
-        @keys.add("c-c", eager=True)
-        @keys.add("c-d", eager=True)
-        def _(event: KeyPressEvent) -> None:
-            event.app.exit()
-
-        @keys.add("f", eager=True)
-        def _(event: KeyPressEvent) -> None:
-            self.full_screen = not self.full_screen
-            self._again = True
-            event.app.exit()
-
-        @keys.add("b", eager=True)
-        def _(event: KeyPressEvent) -> None:
-            if self.live.keep is not None:
-                self.message = self.live.keep()
-                event.app.exit()
-
-        return keys
 
     def _keys_of_next(self) -> KeyBindings:
         """Keep all keys for the next prompt; Ctrl-C forgets them, as that of a terminal does."""
@@ -216,16 +245,15 @@ class LiveView:
 
         return keys
 
-    def _actions(self) -> dict[str, Callable[[], None]]:
-        """The keys that change the view."""
+    def keys(self) -> dict[str, Callable[[], None]]:
         return {
+            **super().keys(),
             "?": self._help,
-            "p": self._pause,
             "c": self._switch,
             "s": self._sort,
             "w": self._save,
-            "+": lambda: self._pace(0.5),
-            "-": lambda: self._pace(2.0),
+            "f": self._full_screen,
+            "b": self._keep,
             "right": lambda: self._change_view(column=min(self.view.column + 1, self._columns() - 1)),
             "left": lambda: self._change_view(column=max(self.view.column - 1, 0)),
             "up": lambda: self._move(-1),
@@ -240,9 +268,20 @@ class LiveView:
         self.helping = not self.helping
         self._wake.set()
 
-    def _pause(self) -> None:
-        self.live.freeze(not self.view.paused)
-        self._change_view(paused=not self.view.paused)
+    def _full_screen(self) -> None:
+        self.full_screen = not self.full_screen
+        self._again = True
+        self.leave()
+
+    def _keep(self) -> None:
+        if self.live.keep is not None:
+            self.message = self.live.keep()
+            self.leave()
+
+    def pause(self) -> None:
+        self.live.freeze(not self.paused)
+        super().pause()
+        self._change_view(paused=self.paused)
 
     def _save(self) -> None:
         """Write the rows of the view as they are now to a csv file in the current folder."""
@@ -255,9 +294,9 @@ class LiveView:
         try:
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
             self.message = f"{counted(len(snapshot.rows), 'row')} saved in {path}"
-            self.told = f"saved in {path}"
+            self.remark = f"saved in {path}"
         except OSError as error:
-            self.told = f"cannot write {path}: {(error.strerror or str(error)).lower()}"
+            self.remark = f"cannot write {path}: {reason_of(error)}"
         self._wake.set()
 
     def _columns(self) -> int:
@@ -287,10 +326,9 @@ class LiveView:
         first = max(0, (snapshot.first if self.view.first is None else self.view.first) + by)
         self._change_view(first=None if by > 0 and first + page >= snapshot.total else first)
 
-    def _pace(self, factor: float) -> None:
-        self.every = min(max(self.every * factor, LIMITS[0]), LIMITS[1])
-        self.told = f"refreshed every {self.every:.3g} s"
-        self._wake.set()
+    def change_pace(self, factor: float) -> None:
+        super().change_pace(factor)
+        self.remark = f"refreshed every {self.every:.3g} s"
 
 
 _ENDS_OF_LINES = (Keys.ControlM, Keys.ControlJ)

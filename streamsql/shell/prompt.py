@@ -30,14 +30,11 @@ from prompt_toolkit.search import accept_search
 from streamsql.config.folders import state_folder
 from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.guard import informing, internal
-from streamsql.output.messages import Messages
-from streamsql.output.window import window
-from streamsql.shell.echo import no_echo, set_echo
+from streamsql.output.console_messages import Messages
+from streamsql.output.terminal import window
+from streamsql.shell.bare_terminal import PROMPT, Interrupt, is_lost, let_go, no_echo, set_echo
 from streamsql.shell.editing import History, drops_all_queries, is_complete, open_sign
-from streamsql.shell.greeting import PROMPT
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
-from streamsql.shell.interrupt import Interrupt
-from streamsql.shell.lost_terminal import is_lost, let_go
 from streamsql.shell.word_wrap import WordWrap
 
 SOON = 1.0

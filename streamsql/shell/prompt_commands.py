@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from streamsql.catalog import Catalog
-from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError
+from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError, reason_of
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote, substitute
 from streamsql.output.error_text import format_error
-from streamsql.output.formats import RAW
 from streamsql.output.printer import Printer
+from streamsql.output.row_formats import RAW
+from streamsql.results import counted
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.secrets import redact_text
-from streamsql.shell.echo import echo
+from streamsql.shell.bare_terminal import echo
 from streamsql.text_files import format_of, open_text
 
 
@@ -56,10 +57,9 @@ def connection(session: ConsoleSession) -> str:
     """Where statements run, as \\conninfo of psql says it."""
     facts = session.summary()
     place = f"in the {facts.server}" if facts.server else f"in this process, {facts.spark}"
-    queries = "1 query" if facts.running == 1 else f"{facts.running} queries"
     return (
         f"statements run {place}; Spark {version('pyspark')}\n"
-        f"{queries} running; SHOW QUERIES; lists them, SET; the settings"
+        f"{counted(facts.running, 'query')} running; SHOW QUERIES; lists them, SET; the settings"
     )
 
 
@@ -118,8 +118,7 @@ def printer_to(path: str, like: Printer) -> Printer:
         else:
             file = open_text(Path(path).expanduser(), "w")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
+        raise InputFault(f"cannot write {path}: {reason_of(error)}", code="FILE_NOT_WRITTEN") from None
     printer = Printer.beside(like)
     printer.file, printer.width = file, lambda: 0
     format = "" if path.startswith("|") else format_of(path)

@@ -17,36 +17,16 @@ from streamsql.feature_registry import extensions
 from streamsql.guard import internal
 from streamsql.language.lexical import cut_at_commands, trailing_command
 from streamsql.language.parser import split_script
-from streamsql.language.short_forms import (
-    AGAIN,
-    AGAIN_EXPANDED,
-    CLEARED,
-    CONNECTION,
-    ECHO,
-    EDIT,
-    FORMAT,
-    LAST,
-    LIST,
-    ONCE,
-    OUTPUT,
-    PRINT,
-    REPEAT,
-    SHELL,
-    SIGNS,
-    VERBOSE,
-    expand,
-    listing,
-)
+from streamsql.language.short_forms import SIGNS, expand, listing
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
 from streamsql.results import Live, Text, discard
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.shell.asked_views import AskedViews
-from streamsql.shell.background_events import Announcer
+from streamsql.shell.asked_views import Announcer, AskedViews
+from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.editing import edit
-from streamsql.shell.interrupt import Interrupt
-from streamsql.shell.progress import ProgressLine
+from streamsql.shell.progress_line import ProgressLine
 from streamsql.shell.prompt_commands import (
     check_text_file,
     connection,
@@ -113,9 +93,9 @@ class Desk:
         message, _, more = line.partition("; DESCRIBE QUERY ")
         if more:
             hint = f"DESCRIBE QUERY {more}"
-            told = QueryFault(message, hint=hint, code="QUERY_FAILED")
+            stated = QueryFault(message, hint=hint, code="QUERY_FAILED")
             fault = self.session.query_fault(more.partition(";")[0])
-            self.printer.terminal.last_error = fault or told
+            self.printer.terminal.last_error = fault or stated
 
     # ---- statements -----------------------------------------------------------------------
 
@@ -177,11 +157,11 @@ class Desk:
             self._fail(error.at(Source("sql", command)))
             self.next_text = typed
             return True
-        if name == CLEARED:
+        if name == "\\r":
             return True
-        if name == PRINT:
+        if name == "\\p":
             self.printer.show(Text(text=typed))
-        elif name in (AGAIN, AGAIN_EXPANDED, REPEAT, EDIT, FORMAT):
+        elif name in ("\\g", "\\gx", "\\watch", "\\e", "\\fmt"):
             self._last_text = typed if typed.endswith(";") else typed + ";"
             return self.execute(command)
         elif typed.endswith(";"):
@@ -193,57 +173,48 @@ class Desk:
 
     def _command(self, name: str, given: str) -> bool:
         """Run a command that no statement corresponds to. False: leave the console."""
-        texts = {
-            LIST: listing,
-            VERBOSE: self._last_error,
-            PRINT: lambda: self._last_text,
-            CONNECTION: lambda: connection(self.session),
-        }
         try:
-            if name in texts:
-                self.printer.show(Text(text=texts[name](), prose=name != PRINT))
-            elif name in (AGAIN, AGAIN_EXPANDED, REPEAT) and self._last_text:
-                return self._again(name, given)
-            elif name == SHELL:
-                run_in_shell(given)
-            elif name == ECHO:
-                self.printer.show(Text(text=echoed(given, self.session.variables)), background=True)
-            elif name in (OUTPUT, ONCE):
-                self._write_to(given, once=name == ONCE)
-            elif name == EDIT:
-                self.next_text = edit(self._last_text, self.printer, given)
-            elif name == FORMAT:
-                self._format_last()
-            elif name == LAST:
-                return self._on_thread(self._show_last)
+            return COMMANDS[name](self, given) is not False
         except StreamsqlError as error:
             self._fail(error)
         return True
 
-    def _again(self, name: str, given: str) -> bool:
-        """Run the last statement again: row by row, into a file, or every so many seconds. False: leave."""
-        if name == REPEAT:
-            source, (seconds, times) = Source("sql", self._last_text), (*given.split(), "0")[:2]
-            if self.progress.moving and self.rows_to is self.printer and self.printer.width():
-                return self._on_thread(
-                    lambda cancel: self._repeat_in_place(source, float(seconds), int(times), cancel)
-                )
+    def _tell(self, text: str, *, prose: bool = True) -> None:
+        self.printer.show(Text(text=text, prose=prose))
 
-            def act(cancel: CancelToken) -> bool:
-                self.printer.say(f"{datetime.now():%Y-%m-%d %H:%M:%S} (every {seconds} s)")
-                return self._execute(source, cancel) and not self._failed
+    def _echo(self, given: str) -> None:
+        self.printer.show(Text(text=echoed(given, self.session.variables)), background=True)
 
-            return self._on_thread(
-                lambda cancel: repeat(lambda: act(cancel), float(seconds), int(times), cancel)
-            )
-        if name == AGAIN_EXPANDED:
-            self.printer.expanded = self.rows_to.expanded = True
-        elif given:
+    def _edit(self, given: str) -> None:
+        self.next_text = edit(self._last_text, self.printer, given)
+
+    def _again(self, given: str, *, expanded: bool = False) -> bool:
+        """Run the last statement again: row by row, or into a file. False: leave."""
+        if not self._last_text:
+            return True
+        if given:
             self._write_to(given, once=True)
+        self.printer.expanded = self.rows_to.expanded = expanded
         try:
             return self._run_text(self._last_text)
         finally:
             self.printer.expanded = self.rows_to.expanded = False
+
+    def _repeat(self, given: str) -> bool:
+        """Run the last statement every so many seconds. False: leave."""
+        source, (seconds, times) = Source("sql", self._last_text), (*given.split(), "0")[:2]
+        if not self._last_text:
+            return True
+        if self.progress.moving and self.rows_to is self.printer and self.printer.width():
+            return self._on_thread(
+                lambda cancel: self._repeat_in_place(source, float(seconds), int(times), cancel)
+            )
+
+        def act(cancel: CancelToken) -> bool:
+            self.printer.say(f"{datetime.now():%Y-%m-%d %H:%M:%S} (every {seconds} s)")
+            return self._execute(source, cancel) and not self._failed
+
+        return self._on_thread(lambda cancel: repeat(lambda: act(cancel), float(seconds), int(times), cancel))
 
     def _repeat_in_place(self, source: Source, seconds: float, times: int, cancel: CancelToken) -> bool:
         """Run statements again and again and show in one place what they print. times: at most so often, 0
@@ -404,3 +375,23 @@ class Desk:
             self.printer.say(said)
         if proposal:
             self.printer.note(self._offer(proposal))
+
+
+COMMANDS: dict[str, Callable[[Desk, str], bool | None]] = {
+    "\\?": lambda desk, given: desk._tell(listing()),
+    "\\p": lambda desk, given: desk._tell(desk._last_text, prose=False),
+    "\\r": lambda desk, given: None,
+    "\\g": Desk._again,
+    "\\gx": lambda desk, given: desk._again(given, expanded=True),
+    "\\watch": Desk._repeat,
+    "\\last": lambda desk, given: desk._on_thread(desk._show_last),
+    "\\e": Desk._edit,
+    "\\fmt": lambda desk, given: desk._format_last(),
+    "\\o": Desk._write_to,
+    "\\once": lambda desk, given: desk._write_to(given, once=True),
+    "\\echo": Desk._echo,
+    "\\!": lambda desk, given: run_in_shell(given),
+    "\\errverbose": lambda desk, given: desk._tell(desk._last_error()),
+    "\\conninfo": lambda desk, given: desk._tell(connection(desk.session)),
+}
+"""The commands of the prompt that no statement corresponds to; short_forms.py has their arguments."""

@@ -54,7 +54,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def _factory(config: pytest.Config) -> SessionFactory:
     """The sessions of this run, on a Spark that runs already in this process, or on one of their own."""
-    from streamsql.config.name_values import name_value_pairs
+    from streamsql.cli.command_line import name_value_pairs
     from streamsql.features.testing.sessions import SessionFactory
     from streamsql.runtime.engine.pyspark_import import running_spark
     from streamsql.runtime.engine.settings import Settings

@@ -22,7 +22,7 @@ import pytest
 from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, VERIFIED, Console, Pipeline
 from scripts import command
 
-from streamsql.server.registry import status_of
+from streamsql.server.running_servers import status_of
 
 ROOMS = ("streamsql/runtime/", "streamsql/server/", "streamsql/cli/")
 

@@ -6,5 +6,5 @@ _HELP = "run on a Spark Connect server (HELP connect)"
 FEATURE = Feature(
     __name__,
     flags={"--remote": {"metavar": "sc://HOST:PORT", "help": _HELP}},
-    extends={"options": "remote:check_remote", "connect workspace": "session_record:check_record"},
+    extends={"connect server": "remote:server_of", "connect workspace": "session_record:check_record"},
 )

@@ -26,7 +26,7 @@ from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.statements.stale_views import table_of
-from streamsql.results import Done, Result, Rows, Started, Text
+from streamsql.results import Done, InfoRows, Result, Started, Text
 from streamsql.runtime.engine.kept_tables import exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect
@@ -290,7 +290,7 @@ class ConnectHandlers:
         def shown(parts: SessionParts, statement: ShowQueries) -> Result:
             self.server.sync(parts)
             rows = answer(parts, statement)
-            assert isinstance(rows, Rows)
+            assert isinstance(rows, InfoRows)
             more = [_row_of(other, rows.columns) for other in self.server.others.values()]
             return named_like(replace(rows, rows=[*rows.rows, *more]), statement.pattern)
 

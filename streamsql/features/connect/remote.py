@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamsql.cli.attach import has_server
-from streamsql.cli.open_workspace import workspace_folder
+from streamsql.cli.command_line import CommandLine
+from streamsql.cli.open_workspace import has_server
 from streamsql.errors import UsageFault
 
 if TYPE_CHECKING:
@@ -48,29 +48,30 @@ class RemoteServer:
         return ConnectServer(self.shown)
 
 
-def check_remote(options: argparse.Namespace) -> None:
-    """Put the server of --remote, if it is given, into options.server. Raises UsageFault for an address that
-    cannot be read, for flags that do not go together, and for a workspace whose queries a server of streamsql
-    runs.
+def server_of(line: CommandLine) -> RemoteServer | None:
+    """The server of --remote; None if it is not given. Raises UsageFault for an address that cannot be read,
+    for flags that do not go together, and for a workspace whose queries a server of streamsql runs.
     """
-    if not options.remote:
-        return
+    if not line.flags["remote"]:
+        return None
     from streamsql.features.connect.server_address import read_address
 
-    options.server = RemoteServer(read_address(options.remote))
+    server = RemoteServer(read_address(line.flags["remote"]))
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # the functions of PySpark are those of its client
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the console tells what is wrong, in its own words
-    if hasattr(options, "status_file"):
+    if line.serving:
         raise _excluded("serve", "the queries of a Connect server go on without a console")
     for flag, why in _OF_A_JVM.items():
-        if getattr(options, flag, None):
+        if line.flags[flag]:
             raise _excluded(f"--{flag.replace('_', '-')}", why)
-    if has_server(options):
+    line = replace(line, server=server)
+    if has_server(line):
         raise UsageFault(
-            f"a server of streamsql runs the queries of {workspace_folder(options)}",
+            f"a server of streamsql runs the queries of {line.folder}",
             hint="streamsql without --remote attaches to it; or another workspace: -w DIR",
             code="NO_CONNECT",
         )
+    return server
 
 
 def _excluded(flag: str, why: str) -> UsageFault:

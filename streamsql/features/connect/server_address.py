@@ -8,7 +8,7 @@ import socket
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
-from streamsql.errors import StartFault, UsageFault
+from streamsql.errors import StartFault, UsageFault, reason_of
 from streamsql.runtime.embedded.secret_references import filled
 
 PORT = 15002
@@ -79,7 +79,7 @@ def connected(address: ServerAddress) -> socket.socket:
         return socket.create_connection((address.host.strip("[]"), address.port), ANSWERS_WITHIN)
     except OSError as error:
         late = isinstance(error, TimeoutError)
-        why = f"no answer within {ANSWERS_WITHIN:g} s" if late else (error.strerror or str(error)).lower()
+        why = f"no answer within {ANSWERS_WITHIN:g} s" if late else reason_of(error)
         raise StartFault(
             f"no Spark Connect server answers at {address.shown}",
             detail=why,

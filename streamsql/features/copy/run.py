@@ -18,7 +18,7 @@ from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.basic_plans import Plan
-from streamsql.results import Copied, Done, Result, Rows, counted
+from streamsql.results import Copied, Done, InfoRows, Result, Rows, counted
 from streamsql.runtime.engine.row_fetch import fetch
 from streamsql.runtime.engine.row_values import collect, is_numeric
 from streamsql.runtime.engine.spark_errors import translate
@@ -179,7 +179,7 @@ def summary_of(frame: Any) -> Rows:
         kind = in_capitals(field.dataType.simpleString())
         rows.append((field.name, kind, least, most, unique, avg, std, q25, q50, q75, count, nulls))
     numeric = tuple(n > 3 for n in range(len(_SUMMARY)))
-    return Rows((), _SUMMARY, rows, numeric, glance=True, matters=_SUMMARY_MATTERS, needed=_NEEDED)
+    return InfoRows((), _SUMMARY, rows, numeric, matters=_SUMMARY_MATTERS, needed=_NEEDED)
 
 
 def _rounded(value: Any) -> Any:

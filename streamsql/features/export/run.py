@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.errors import InputFault, Note
+from streamsql.errors import InputFault, Note, reason_of
 from streamsql.features.export.job import chosen_settings, job_of
 from streamsql.features.export.job_folder import check_free, file_of, write_folder
 from streamsql.features.export.plan import Export
@@ -25,7 +25,7 @@ def _export(parts: SessionParts, plan: Export, statement: Statement) -> Result:
         write_folder(path, jobs, chosen_settings(parts))
     except OSError as error:
         raise InputFault(
-            f"{path} cannot be written: {(error.strerror or str(error)).lower()}",
+            f"{path} cannot be written: {reason_of(error)}",
             span=plan.folder.span,
             code="FILE_NOT_WRITTEN",
         ) from None

@@ -8,6 +8,6 @@ from streamsql.feature_registry import Feature
 
 FEATURE = Feature(
     __name__,
-    commands={"fmt": "command:options_of"},
+    commands={"fmt": "command:COMMAND"},
     extends={"formatter": "format_script:format_script"},
 )

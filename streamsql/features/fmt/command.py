@@ -10,9 +10,10 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from streamsql.cli.command_line import Command
 from streamsql.config.preferences import Preferences
-from streamsql.errors import InputFault, Source, StreamsqlError
-from streamsql.output.messages import Messages
+from streamsql.errors import InputFault, Source, StreamsqlError, reason_of
+from streamsql.output.console_messages import Messages
 from streamsql.output.script_files import bad_encoding
 from streamsql.output.terminal import Terminal
 
@@ -36,16 +37,9 @@ def format_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def options_of(words: list[str]) -> argparse.Namespace:
-    """The options of `streamsql fmt`, and the function that runs it."""
-    options = format_parser().parse_args(words)
-    options.run, options.debug, options.color = format_files, False, "auto"
-    return options
-
-
-def format_files(options: argparse.Namespace) -> int:
+def format_files(options: argparse.Namespace, preferences: Preferences) -> int:
     """Run `streamsql fmt`. Returns the exit code."""
-    messages = Messages(Preferences(color=options.color), Terminal(sys.stdout, sys.stderr))
+    messages = Messages(preferences, Terminal(sys.stdout, sys.stderr))
     code = 0
     for name in options.files:
         try:
@@ -56,6 +50,9 @@ def format_files(options: argparse.Namespace) -> int:
         else:
             code = code or (WOULD_CHANGE if changed and options.check else 0)
     return code
+
+
+COMMAND = Command(format_parser, format_files)
 
 
 def _format(name: str, *, check: bool, diff: bool) -> bool:
@@ -95,8 +92,7 @@ def _read(name: str, shown: str) -> str:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputFault(f"cannot read {name}: {reason}", code="FILE_NOT_READ") from None
+        raise InputFault(f"cannot read {name}: {reason_of(error)}", code="FILE_NOT_READ") from None
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -116,5 +112,4 @@ def write_in_place(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
-        reason = (error.strerror or str(error)).lower()
-        raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
+        raise InputFault(f"cannot write {path}: {reason_of(error)}", code="FILE_NOT_WRITTEN") from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from streamsql.errors import UsageFault
+from streamsql.cli.command_line import CommandLine
+from streamsql.errors import UsageFault, reason_of
 from streamsql.output.printer import Printer
 from streamsql.runtime.parts import SessionParts
 
@@ -38,10 +38,10 @@ def address_of(text: str) -> tuple[str, int]:
     return (match[1] or LOOPBACK).strip("[]"), int(match[2])
 
 
-def serve_metrics(options: argparse.Namespace, parts: SessionParts, printer: Printer) -> None:
+def serve_metrics(line: CommandLine, parts: SessionParts, printer: Printer) -> None:
     """Serve the metrics of a session if --metrics asks for it. Raises UsageFault."""
-    if options.metrics:
-        printer.say(f"metrics: {open_endpoint(parts, options.metrics).url}")
+    if line.flags["metrics"]:
+        printer.say(f"metrics: {open_endpoint(parts, line.flags['metrics']).url}")
 
 
 def open_endpoint(parts: SessionParts, address: str) -> Endpoint:
@@ -56,9 +56,8 @@ def open_endpoint(parts: SessionParts, address: str) -> Endpoint:
     try:
         server, _ = start_http_server(port, host, registry)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise UsageFault(
-            f"the metrics endpoint {host}:{port} cannot be opened: {reason}",
+            f"the metrics endpoint {host}:{port} cannot be opened: {reason_of(error)}",
             hint="--metrics HOST:PORT names another address",
             code="BAD_ADDRESS",
         ) from None

@@ -7,5 +7,5 @@ FEATURE = Feature(
     statements="statement",
     planners="plan",
     handlers="run",
-    commands={"test": "command:options_of"},
+    commands={"test": "command:COMMAND"},
 )

@@ -8,10 +8,10 @@ import sys
 import threading
 from pathlib import Path
 
-from streamsql.config.config_file import ConfigFile, read_config
-from streamsql.config.name_values import name_value_pairs
-from streamsql.config.preferences import COMMAND_LINE, SPECS, Preferences
-from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault
+from streamsql.cli.command_line import Command, add_flags, name_value_pairs, read_preferences, spark_conf
+from streamsql.config.config_file import ConfigFile
+from streamsql.config.preferences import Preferences
+from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault, reason_of
 from streamsql.features.testing.cases import Case, chosen, collect, files_of_tests, script_of
 from streamsql.features.testing.reports import TapReport, TextReport, junit
 from streamsql.features.testing.runner import Outcome, run_cases
@@ -41,31 +41,16 @@ def test_parser() -> argparse.ArgumentParser:
     add("-x", "--exitfirst", action="store_true", help="stop at the first failure")
     add("--junit", metavar="FILE", help="write a report for CI servers (XML of JUnit)")
     add("--format", choices=("text", "tap"), default="text", help="format of the output (default: text)")
-    add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="set the variable ${NAME}")
-    add("--color", choices=SPECS["color"].choices, help="colours (default: auto, on a terminal only)")
-    add("--master", help="Spark master (default: local[*])")
-    add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
-    add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
-    add("--jars", metavar="FILE,…", help="jars for Spark")
-    add("--java", metavar="auto|bundled|system|DIR", help="which Java to use (default: auto)")
-    add("--config", metavar="FILE", help="preferences (default: ~/.config/streamsql/config.toml)")
-    add("--no-config", action="store_true", help="read no config file")
-    add("--debug", action="store_true", help="show Python tracebacks of errors")
+    add_flags(parser, "-D --define", "--color", "--master", "--conf", "--packages", "--jars", "--java")
+    add_flags(parser, "--config", "--no-config", "--debug")
     return parser
 
 
-def options_of(words: list[str]) -> argparse.Namespace:
-    """The options of `streamsql test`, and the function that runs it."""
-    options = test_parser().parse_args(words)
-    options.run = run_tests
-    return options
-
-
-def run_tests(options: argparse.Namespace) -> int:
+def run_tests(options: argparse.Namespace, preferences: Preferences) -> int:
     """Run what the command line asks for. Returns the exit code. Raises UsageFault, InputFault and
     StartFault.
     """
-    preferences, config = _preferences(options)
+    config = read_preferences(options, preferences, ("color", "master", "java"))
     printer = Printer(preferences, sys.stdout, sys.stderr)
     for warning in config.warnings:
         printer.warn(warning)
@@ -98,23 +83,13 @@ def _missing_scripts(cases: list[Case]) -> list[str]:
     return [str(script) for script in map(script_of, files) if script]
 
 
-def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
-    preferences = Preferences()
-    config = ConfigFile() if options.no_config else read_config(options.config, preferences)
-    for name in ("color", "master", "java"):
-        if getattr(options, name) is not None:
-            preferences.set(name, getattr(options, name), COMMAND_LINE)
-    return preferences, config
+COMMAND = Command(test_parser, run_tests)
 
 
 def _sessions(options: argparse.Namespace, preferences: Preferences, config: ConfigFile) -> SessionFactory:
-    given = name_value_pairs(options.conf, "--conf")
-    for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
-        if getattr(options, flag):
-            given[key] = getattr(options, flag)
-    master = preferences["master"]
+    configured = config.spark | rules_setting(preferences)
     settings = Settings.make(
-        master, given, config.spark | rules_setting(preferences), preferences.origin("master")
+        preferences["master"], spark_conf(options), configured, preferences.origin("master")
     )
     return SessionFactory(settings, preferences["java"], name_value_pairs(options.define, "-D"))
 
@@ -165,4 +140,4 @@ def _write(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageFault(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageFault(f"cannot write {path}: {reason_of(error)}") from None

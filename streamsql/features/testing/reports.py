@@ -11,8 +11,9 @@ from streamsql.features.testing.cases import Case
 from streamsql.features.testing.runner import Outcome
 from streamsql.output.colors import BOLD, DIM, FAULT, paint, paint_error
 from streamsql.output.control_characters import harmless
+from streamsql.output.document import PLAIN
+from streamsql.output.drawn_tables import draw
 from streamsql.output.error_text import format_error
-from streamsql.output.formats import PLAIN, draw
 from streamsql.results import Rows
 
 OK = "32"

@@ -159,7 +159,6 @@ def result(verdict: Verdict) -> Why:
         columns=facts.columns,
         rows=facts.rows,
         numeric=facts.numeric,
-        glance=True,
         verdict=verdict.sentence,
         code=verdict.situation,
         proposal=verdict.proposal,

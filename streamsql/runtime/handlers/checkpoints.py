@@ -8,7 +8,7 @@ from typing import Any
 
 from streamsql.errors import Note
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, Owner, ShowBatches
-from streamsql.results import Rows
+from streamsql.results import InfoRows, Rows
 from streamsql.runtime.checkpoints.checkpoint_log import (
     DETAILED,
     PROVIDER,
@@ -69,7 +69,7 @@ def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
         )
     notes = (*_how_many(checkpoint, parts), *_damage(batches))
     right = (True, False, False, False, False, True, True)
-    return Rows(notes, _COLUMNS, rows, right, glance=True, matters=_MATTERS)
+    return InfoRows(notes, _COLUMNS, rows, right, matters=_MATTERS)
 
 
 def _query_of(owner: Owner, checkpoint: Checkpoint, parts: SessionParts) -> str:
@@ -146,7 +146,7 @@ def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> R
     pairs += [(key, redact_option(key, value)) for key, value in sorted(conf.items())]
     shown = [p for p in pairs if p[1] not in ("", None)]
     notes = tuple(_damage(batches))
-    return Rows(notes, ("property", "value"), shown, (False, False), glance=True)
+    return InfoRows(notes, ("property", "value"), shown, (False, False))
 
 
 def _whose(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from streamsql.language.redaction import redact, redact_any
-from streamsql.results import Rows
+from streamsql.results import InfoRows, Rows
 from streamsql.runtime.parts import SessionParts
 from streamsql.secrets import redact_option
 
@@ -19,14 +19,16 @@ def table(
     nothing: str = "",
     matters: tuple[str, ...] = (),
     same: tuple[tuple[str, str], ...] = (),
-) -> Rows:
-    """A table about the console. nothing: what a window says if it has no rows; matters, same: see Rows."""
+) -> InfoRows:
+    """A table about the console. nothing: what a window says if it has no rows; matters, same: as in
+    InfoRows.
+    """
     right = tuple(i in numeric for i in range(len(columns)))
-    shown = Rows((), columns, rows, right, glance=True, nothing=nothing, matters=matters, same=same)
+    shown = InfoRows((), columns, rows, right, nothing=nothing, matters=matters, same=same)
     return without_secrets(shown)
 
 
-def named_like(shown: Rows, like: str) -> Rows:
+def named_like(shown: InfoRows, like: str) -> InfoRows:
     """The rows whose first column, a name, matches a pattern of LIKE, in which * or % stands for any text,
     and | is "or", as in SHOW TABLES of Spark; all of them for "".
     """
@@ -41,11 +43,11 @@ def _any_text(sign: re.Match[str]) -> str:
     return ".*" if sign[0] == "*" else re.escape(sign[0])
 
 
-def pairs_of(pairs: list[tuple[str, Any]]) -> Rows:
+def pairs_of(pairs: list[tuple[str, Any]]) -> InfoRows:
     return table(("property", "value"), [p for p in pairs if p[1] not in ("", None)])
 
 
-def sections_of(sections: list[tuple[str, list[tuple[str, Any]]]]) -> Rows:
+def sections_of(sections: list[tuple[str, list[tuple[str, Any]]]]) -> InfoRows:
     """Pairs under titles; a section without values is left out."""
     pairs: list[tuple[str, Any]] = []
     titles: list[tuple[int, str]] = []
@@ -80,7 +82,10 @@ _KEYS = ("key", "property", "option")
 _SQL = ("query", "statement")
 
 
-def without_secrets(rows: Rows) -> Rows:
+_Table = TypeVar("_Table", bound=Rows)
+
+
+def without_secrets(rows: _Table) -> _Table:
     """Rows of settings, statements and messages, with their secrets redacted."""
 
     def cell(row: tuple[Any, ...], at: int) -> Any:

@@ -39,7 +39,7 @@ from streamsql.plan import plans
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
-from streamsql.results import Done, Result, Rows, Text, counted
+from streamsql.results import Done, InfoRows, Result, Rows, Text, counted
 from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_values import collect
@@ -241,7 +241,7 @@ def _told(parts: SessionParts, rows: Rows, statement: Statement, began: float) -
     if "data_type" in rows.columns:
         # The collation of all strings, which Spark names where a table has none of its own.
         plain = [tuple(v.replace(COLLATION, "") if isinstance(v, str) else v for v in r) for r in rows.rows]
-        rows = replace(rows, rows=_with_types_in_capitals(plain), glance=True)
+        rows = InfoRows(rows.notes, rows.columns, _with_types_in_capitals(plain), rows.numeric)
     return replace(rows, seconds=time.monotonic() - began)
 
 

@@ -147,10 +147,10 @@ def _short(before: str, catalog: Catalog, columns: Tables | None, states: States
         names = [(n, s) for s in SHORT for n in s.names if n.startswith(name) and n != name]
         return [Candidate(n, s.help, len(name)) for n, s in names]
     short = next((s for s in SHORT if name in s.names and s.takes), None)
-    if short is None:
+    if short is None or not short.make:
         return []
-    mark = "\uffff"
-    statement = short.make(given.lstrip() + mark, Preferences()).partition(mark)[0]
+    cursor = "\uffff"
+    statement = short.statement(given.lstrip() + cursor, Preferences()).partition(cursor)[0]
     candidates = []
     for candidate in complete(statement, len(statement), catalog, columns, states):
         # The statement may have more text than was typed: `SET streamsql.` for `\set`.

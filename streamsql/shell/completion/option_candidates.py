@@ -102,9 +102,9 @@ def _setting_values(context: Context) -> Iterator[Offer]:
 
     key = context.statement.setting
     own = SPECS.get(key.removeprefix(PREFIX)) if key.startswith(PREFIX) else None
-    known = {k.casefold(): s for k, s in reference.settings().items()}.get(key)
-    choices = own.choices if own else known.choices if known else ()
-    default = own.default if own else known.default if known else ""
+    sparks = {k.casefold(): s for k, s in reference.settings().items()}.get(key)
+    choices = own.choices if own else sparks.choices if sparks else ()
+    default = own.default if own else sparks.default if sparks else ""
     plain = default and not any(sign in default for sign in " …")
     for value in choices or ((default,) if plain else ()):
         yield Offer(value, "default" if value == default else "value")

@@ -21,7 +21,7 @@ from scripts import run_here
 from streamsql.errors import Source, StreamsqlError
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
-from streamsql.shell.interrupt import Interrupt
+from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.statement_runner import Desk
 
 ROOMS = (

@@ -12,7 +12,7 @@ from test_reopened import Open, opened  # noqa: F401
 from why_answers import resolved, texts, why
 
 from streamsql.errors import NameFault, QueryFault, RuleFault
-from streamsql.output.frames import View, frame
+from streamsql.output.live_frames import View, frame
 from streamsql.results import Live
 
 ROOMS = ("streamsql/features/why/", "streamsql/runtime/")

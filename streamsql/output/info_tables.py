@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -15,9 +15,10 @@ from streamsql.errors import Note, cells
 from streamsql.output.cells import text
 from streamsql.output.colors import BOLD, paint
 from streamsql.output.control_characters import harmless, visible
-from streamsql.output.formats import Style, draw
+from streamsql.output.document import Document, Style
+from streamsql.output.drawn_tables import draw
 from streamsql.output.line_breaks import longest_word, wrap
-from streamsql.results import Rows
+from streamsql.results import InfoRows
 
 UNGROUPED = ("batch", "ms", "refresh ms")
 """The columns of numbers that have no commas between thousands."""
@@ -35,53 +36,41 @@ BESIDE = 30
 """The cells beside the name of a property that a value needs to be wrapped there, and not below it."""
 
 
-@dataclass(frozen=True)
-class Glance:
-    """Lines that fit the window; left_out: the columns without room; notes: texts of columns that are told
-    below the table.
-    """
-
-    lines: list[str]
-    left_out: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
-
-
-def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
-    """The lines of a table about the console, in a window of that width."""
+def info_document(rows: InfoRows, width: int, style: Style) -> Document:
+    """A table about the console in a window of that width. Texts of some columns without room are notes."""
     if is_properties(rows):
-        return Glance(list(_properties(rows, width, style)))
+        return Document(list(_properties(rows, width, style)))
     style = replace(style, compact=True)
     rows = _without_repeats(readable(rows))
     drawn = draw(rows, style)
     if drawn.width <= width:
-        return Glance(drawn.lines)
+        return Document(drawn.lines)
     whole = _as_texts(rows, style)
     rows, left_out = _that_fit(whole, width)
     if left_out and (whole.in_full or set(left_out) & set(whole.matters[: whole.needed])):
-        return Glance(list(_cards(whole, width, style)))
+        return Document(list(_cards(whole, width, style)))
     lines = draw(_wrapped(rows, width), replace(style, width=width)).lines
-    said = tuple[Note, ...]()
+    notes = list[Note]()
     for name in (name for name in left_out if name in BELOW):
         at = whole.columns.index(name)
-        said += tuple(Note("NOT_ALL_SHOWN", f"{row[0]}: {row[at]}") for row in whole.rows if row[at])
-    left_out = tuple(name for name in left_out if name not in BELOW)
-    return Glance(lines, left_out, said)
+        notes += [Note("NOT_ALL_SHOWN", f"{row[0]}: {row[at]}") for row in whole.rows if row[at]]
+    return Document(lines, notes, tuple(name for name in left_out if name not in BELOW))
 
 
-def readable(rows: Rows) -> Rows:
+def readable(rows: InfoRows) -> InfoRows:
     """A table about the console with commas in its numbers, without columns that have no value."""
     return _filled(replace(rows, rows=[tuple(map(_grouped, rows.columns, row)) for row in rows.rows]))
 
 
-def is_properties(rows: Rows) -> bool:
+def is_properties(rows: InfoRows) -> bool:
     """Whether rows are names and values of one thing, or stand under titles."""
-    return rows.glance and (rows.columns == ("property", "value") or bool(rows.sections))
+    return rows.columns == ("property", "value") or bool(rows.sections)
 
 
 # ---- properties ---------------------------------------------------------------------------
 
 
-def _properties(rows: Rows, width: int, style: Style) -> Iterator[str]:
+def _properties(rows: InfoRows, width: int, style: Style) -> Iterator[str]:
     """Names and values without rules, under the titles of their sections."""
     titles, indent = dict(rows.sections), "  " if rows.sections else ""
     names = [visible(str(name)) for name, _ in rows.rows]
@@ -140,7 +129,7 @@ def _property(indent: str, name: str, value: str, label: int, width: int) -> Ite
         yield (" " * cells(first) if number else first) + line
 
 
-def _cards(rows: Rows, width: int, style: Style) -> Iterator[str]:
+def _cards(rows: InfoRows, width: int, style: Style) -> Iterator[str]:
     """Each row as a title, the value of its first column, and the other values below it, with their names."""
     label = _label(list(rows.columns[1:]), width)
     for title, *values in rows.rows:
@@ -158,14 +147,14 @@ def _below(indent: str, value: str, width: int) -> Iterator[str]:
 # ---- columns ------------------------------------------------------------------------------
 
 
-def _filled(rows: Rows) -> Rows:
-    """Rows without the columns that have no value."""
+def _filled(rows: InfoRows) -> InfoRows:
+    """The rows without the columns that have no value."""
     return _of_columns(
         rows, [i for i, _ in enumerate(rows.columns) if any(r[i] not in (None, "") for r in rows.rows)]
     )
 
 
-def _of_columns(rows: Rows, which: list[int]) -> Rows:
+def _of_columns(rows: InfoRows, which: list[int]) -> InfoRows:
     numeric = rows.numeric or (False,) * len(rows.columns)
     return replace(
         rows,
@@ -175,8 +164,8 @@ def _of_columns(rows: Rows, which: list[int]) -> Rows:
     )
 
 
-def _without_repeats(rows: Rows) -> Rows:
-    """Rows without the columns that equal another."""
+def _without_repeats(rows: InfoRows) -> InfoRows:
+    """The rows without the columns that equal another."""
     at = {name: i for i, name in enumerate(rows.columns)}
     gone = {
         at[column]
@@ -186,12 +175,12 @@ def _without_repeats(rows: Rows) -> Rows:
     return _of_columns(rows, [i for i in at.values() if i not in gone])
 
 
-def _as_texts(rows: Rows, style: Style) -> Rows:
+def _as_texts(rows: InfoRows, style: Style) -> InfoRows:
     shown = [tuple(visible(text(v, null=style.null)) for v in row) for row in rows.rows]
     return replace(rows, rows=shown)
 
 
-def _least(rows: Rows, at: int) -> int:
+def _least(rows: InfoRows, at: int) -> int:
     """The cells that a column needs at least."""
     name, values = cells(rows.columns[at]), [row[at] for row in rows.rows]
     widest = max(map(cells, values), default=0)
@@ -201,7 +190,7 @@ def _least(rows: Rows, at: int) -> int:
     return max(name, word, min(widest, NARROW))
 
 
-def _that_fit(rows: Rows, width: int) -> tuple[Rows, tuple[str, ...]]:
+def _that_fit(rows: InfoRows, width: int) -> tuple[InfoRows, tuple[str, ...]]:
     """(the columns that have room, the names of the others). The first column is always there."""
     names = list(rows.columns)
     matters = [names.index(c) for c in rows.matters if c in names]
@@ -215,8 +204,8 @@ def _that_fit(rows: Rows, width: int) -> tuple[Rows, tuple[str, ...]]:
     return _of_columns(rows, sorted(shown)), left_out
 
 
-def _wrapped(rows: Rows, width: int) -> Rows:
-    """Rows whose texts wrap so that the table fits; a row may take several."""
+def _wrapped(rows: InfoRows, width: int) -> InfoRows:
+    """The rows whose texts wrap so that the table fits; a row may take several."""
     least = [_least(rows, i) for i in range(len(rows.columns))]
     widest = [max(n, *(cells(row[i]) for row in rows.rows)) if rows.rows else n for i, n in enumerate(least)]
     spare = max(0, width - 1 - sum(n + 3 for n in least))

@@ -14,11 +14,9 @@ from typing import Any
 
 from streamsql import __version__
 from streamsql.errors import Cancelled, EngineFault, StreamsqlError, UsageFault
-from streamsql.server.address import connect
-from streamsql.server.encoding import Message, decode, decode_error
-from streamsql.server.frames import BadFrame, Disconnected, FrameSocket
+from streamsql.server.encoding import PROTOCOL, Message, decode, decode_error
+from streamsql.server.socket_frames import BadFrame, Disconnected, FrameSocket, connect
 
-PROTOCOL = 2
 HELLO = 10.0
 """The seconds within which a server answers the first frame."""
 
@@ -88,8 +86,8 @@ class Calls:
             frames.close()
             raise ConnectionRefusedError(f"the server does not answer: {error}") from None
         self._check(answer, frames)
-        known = {key: answer[key] for key in ("process", "version", "folder")}
-        self.server = Server(self.workspace, words=tuple(answer["words"]), **known)
+        facts = {key: answer[key] for key in ("process", "version", "folder")}
+        self.server = Server(self.workspace, words=tuple(answer["words"]), **facts)
         self._frames = frames
         threading.Thread(target=self._receive, args=(frames,), daemon=True, name="answers").start()
         return frames
@@ -119,8 +117,8 @@ class Calls:
             if self._frames is frames:
                 self._frames = None
             waiting_for = list(self._waiting.values())
-        for each in waiting_for:
-            each.put(None)
+        for queue_of_call in waiting_for:
+            queue_of_call.put(None)
 
     def begin(self, name: str, arguments: Sequence[Any], *, reads: bool = True) -> int:
         """Begin a call; returns its number. Raises the error of a server that has ended."""
@@ -150,15 +148,15 @@ class Calls:
     def answer(self, number: int) -> Any:
         """The answer to a call. Raises what the call raised, or the error of a server that has ended."""
         waiting = self._waiting.get(number)
-        known = waiting.get() if waiting is not None else None
+        received = waiting.get() if waiting is not None else None
         self._waiting.pop(number, None)
         reads = number not in self._changes
         self._changes.discard(number)
-        if known is None and self._closed:
+        if received is None and self._closed:
             raise Cancelled("cancelled")
-        if known is None:
+        if received is None:
             raise self.server.lost(reads=reads)
-        header, body = known
+        header, body = received
         if "error" in header:
             raise decode_error(header["error"])
         return decode(header["ok"], body)
@@ -184,10 +182,11 @@ class Calls:
 
 def other_version(workspace: Path, answer: dict[str, Any]) -> UsageFault:
     """The error for a server of another version."""
-    process = answer.get("process", "")
+    process, version = answer.get("process", ""), answer.get("version") or "unknown"
+    other_build = f"both are {version}, but of different builds"
     return UsageFault(
         f"the server of {workspace} is of another version of streamsql",
-        detail=f"it is {answer.get('version') or 'unknown'}, this is {__version__}",
+        detail=f"it is {version}, this is {__version__}" if version != __version__ else other_build,
         hint=f"restart it: kill -TERM {process}; streamsql serve -w '{workspace}' --detach",
         code="SERVER_VERSION",
     )

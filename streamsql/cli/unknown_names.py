@@ -1,4 +1,6 @@
-"""What `--check` says of tables that the script does not know: Spark must have them, or they cannot exist."""
+"""What `--check` says of names that a script does not know: of tables, which Spark must have or which cannot
+exist, and of columns that no relation of their SELECT has.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.spark import Spark
+from streamsql.plan.resolver import Resolver, hint_of_columns
 from streamsql.plan.statements.inserts import no_target, target_names
 
 
@@ -34,7 +37,7 @@ class UnknownTables:
         self._elsewhere = False
         self._gone: dict[str, str] = {}
         self._cached: set[str] = set()
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
 
     def check(
         self, statement: Statement, catalog: Catalog
@@ -44,7 +47,7 @@ class UnknownTables:
         """
         faults, notes = list[NameFault](), list[tuple[Note, Span | None]]()
         for named, certain in _read(statement):
-            if self._known(named.name, catalog):
+            if self._exists(named.name, catalog):
                 continue
             # In a query that could not be parsed, a name after FROM may be no relation.
             if certain and self._missing(named.name):
@@ -52,7 +55,7 @@ class UnknownTables:
             else:
                 notes += self._note(named.name, named.span, catalog.relation_names())
         for name in statement.targets if isinstance(statement, Insert) else ():
-            if self._known(name.value, catalog) or catalog.target(name.value) is not None:
+            if self._exists(name.value, catalog) or catalog.target(name.value) is not None:
                 continue
             if self._missing(name.value):
                 faults.append(no_target(name, catalog))
@@ -80,15 +83,15 @@ class UnknownTables:
             if definition.kind == "table":
                 self._gone[name] = ""
 
-    def _known(self, name: str, catalog: Catalog) -> bool:
+    def _exists(self, name: str, catalog: Catalog) -> bool:
         return "." in name or catalog.reads(name) or name.casefold() in self._cached
 
     def _missing(self, name: str) -> bool:
         return self.closed or name.casefold() in self._gone
 
-    def _like(self, name: str, known: list[str]) -> str:
+    def _like(self, name: str, names: list[str]) -> str:
         """A hint that names the nearest known name; "" where the script has left the default schema."""
-        return "" if self._elsewhere else did_you_mean(name, known)
+        return "" if self._elsewhere else did_you_mean(name, names)
 
     def _no_relation(self, named: Named, catalog: Catalog) -> NameFault:
         """The error for a relation that cannot exist."""
@@ -105,12 +108,12 @@ class UnknownTables:
             code="UNKNOWN_RELATION",
         )
 
-    def _note(self, name: str, span: Span, known: list[str]) -> list[tuple[Note, Span | None]]:
+    def _note(self, name: str, span: Span, names: list[str]) -> list[tuple[Note, Span | None]]:
         """The note for a name, once."""
-        if name.casefold() in self._told:
+        if name.casefold() in self._noted:
             return []
-        self._told.add(name.casefold())
-        like = self._like(name, known)
+        self._noted.add(name.casefold())
+        like = self._like(name, names)
         text = f"table {name} is not known to the script; Spark must have it{f'; {like}' if like else ''}"
         return [(Note("ASSUMED_TABLE", text), span)]
 
@@ -136,3 +139,32 @@ def _read(statement: Statement) -> Iterator[tuple[Named, bool]]:
         for relation in written.relations:
             if relation.name.casefold() != defines.creates.casefold():
                 yield Named(relation.name, statement.origin.span(relation.span)), written.tree is not None
+
+
+class UnknownColumns:
+    """Checks the columns of queries, statement by statement."""
+
+    def __init__(self) -> None:
+        self._variables = False
+
+    def check(self, statement: Statement, catalog: Catalog) -> list[NameFault]:
+        """The errors, with their positions in the source, for the columns that do not exist."""
+        if isinstance(statement, Explain) and statement.body is not None:
+            statement = statement.body
+        if isinstance(statement, Spark):
+            self._variables = self._variables or statement.declares_variables
+        if self._variables:
+            return []  # a name can be a variable, too
+        faults = []
+        for query in queries_of(statement):
+            for span, columns in Resolver(catalog).missing(read_query(query.text)):
+                name = query.text[span.start : span.end]
+                faults.append(
+                    NameFault(
+                        f"there is no column {name}",
+                        hint=hint_of_columns(name, columns),
+                        span=query.origin.span(span),
+                        code="UNKNOWN_COLUMN",
+                    )
+                )
+        return faults

@@ -8,7 +8,8 @@ from streamsql.errors import cells
 from streamsql.output.cells import cut, short
 from streamsql.output.chart import chart, place
 from streamsql.output.control_characters import visible
-from streamsql.output.formats import Style, draw
+from streamsql.output.document import Style
+from streamsql.output.drawn_tables import draw
 from streamsql.output.line_breaks import wrap
 from streamsql.query_facts import QueryFacts
 from streamsql.results import Live, Rows, Snapshot, counted
@@ -150,8 +151,8 @@ def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list
     title, axes = f"{value} over {live.chart[0]}", (live.chart[0], value)
     if names:
         bars = any(isinstance(place(row[0]), str) for row in rows)
-        each = ", ".join([live.chart[0], *live.chart[2:]] if bars else live.chart[2:])
-        title = f"{title}, a {'bar' if bars else 'line'} for each {each}"
+        by = ", ".join([live.chart[0], *live.chart[2:]] if bars else live.chart[2:])
+        title = f"{title}, a {'bar' if bars else 'line'} for each {by}"
         return chart(rows, width, height, title, axes, combine)
     missing = "" if combine else _missing(live, snapshot)
     if missing and len({str(row[0]) for row in rows}) < len(rows):

@@ -12,8 +12,7 @@ from streamsql.errors import Note, StreamsqlError, hide_in_sql
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, wants_color
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.line_breaks import wrap
-from streamsql.output.terminal import Terminal
-from streamsql.output.window import window
+from streamsql.output.terminal import Terminal, window
 from streamsql.secrets import redact_text
 
 TOLD_ONCE = frozenset({"OTHER_MEANING"})
@@ -68,9 +67,9 @@ class Messages:
     def _notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
             if note.code in TOLD_ONCE:
-                if note.text in self.terminal.told:
+                if note.text in self.terminal.noted:
                     continue
-                self.terminal.told.add(note.text)
+                self.terminal.noted.add(note.text)
             self._word(f"note: {note.text}", sql=note.code == "READ_AS")
         self.words.flush()
 

@@ -8,8 +8,7 @@ import time
 
 from streamsql.errors import cells
 from streamsql.output.cells import cut
-from streamsql.output.terminal import Terminal
-from streamsql.output.window import window
+from streamsql.output.terminal import Terminal, window
 from streamsql.runtime.console_session import Activity, ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 

@@ -13,10 +13,14 @@ import select
 import socket
 import struct
 import threading
+from pathlib import Path
 from typing import Any
 
 from streamsql.errors import EngineFault
+from streamsql.runtime.engine.unix_sockets import connect_to, listen_at
 
+SOCKET = "server.sock"
+"""The socket of a server: in its workspace, for its user only."""
 MAGIC = b"SSQ1"
 _LENGTHS = struct.Struct(">4sII")
 MOST_HEADER = 64 * 1024 * 1024
@@ -71,21 +75,21 @@ class FrameSocket:
         pause once it has begun. Raises Disconnected, BadFrame.
         """
         head = self._read(_LENGTHS.size, first, rest)
-        magic, header, body = _LENGTHS.unpack(head)
+        magic, header_size, body_size = _LENGTHS.unpack(head)
         if magic != MAGIC:
             raise BadFrame("this is no frame of streamsql")
-        if header > min(MOST_HEADER, self.most) or body > self.most:
-            size = max(header, body)
+        if header_size > min(MOST_HEADER, self.most) or body_size > self.most:
+            size = max(header_size, body_size)
             raise BadFrame(f"a frame of {size} bytes is too large: at most {self.most} are taken")
-        text = self._read(header, rest, rest)
-        data = self._read(body, rest, rest) if body else b""
+        text = self._read(header_size, rest, rest)
+        data = self._read(body_size, rest, rest) if body_size else b""
         try:
-            known = json.loads(text)
+            header = json.loads(text)
         except (ValueError, RecursionError):
             raise BadFrame("the header of a frame is no JSON") from None
-        if not isinstance(known, dict):
+        if not isinstance(header, dict):
             raise BadFrame("the header of a frame is no JSON object")
-        return known, data
+        return header, data
 
     def _read(self, size: int, first: float | None, rest: float) -> bytes:
         """Bytes of that number. The first must come within `first` seconds, each of the others within `rest`
@@ -114,3 +118,15 @@ class FrameSocket:
                 act()
             except OSError:
                 pass
+
+
+def listen(workspace: Path) -> socket.socket:
+    """A listening socket in a workspace that this process holds; a stale one is replaced. Raises OSError."""
+    return listen_at(workspace / SOCKET)
+
+
+def connect(workspace: Path, seconds: float = 5.0) -> socket.socket:
+    """A connection to the server of a workspace. Raises OSError as connect_to does."""
+    client = connect_to(workspace / SOCKET, seconds)
+    client.settimeout(None)
+    return client

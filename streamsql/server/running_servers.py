@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,8 @@ from typing import Any
 from streamsql import __version__
 from streamsql.config.folders import state_folder
 from streamsql.runtime.workspace.owned_folders import private, private_folder
-from streamsql.server.address import connect
-from streamsql.server.calls import PROTOCOL
-from streamsql.server.frames import BadFrame, Disconnected, FrameSocket
+from streamsql.server.encoding import PROTOCOL
+from streamsql.server.socket_frames import BadFrame, Disconnected, FrameSocket, connect
 
 PATIENCE = 2.0
 """The seconds within which a server must tell its status."""
@@ -29,6 +28,12 @@ class Registered:
     workspace: Path
     since: str
     status: dict[str, Any] | None
+
+
+def queries_by_state(status: Mapping[str, Any]) -> str:
+    """How many queries a status has in each state: 2 running, 1 FAILED; or none."""
+    states = list(status.get("queries", {}).values())
+    return ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states)) or "none"
 
 
 def _folder() -> Path:
@@ -49,8 +54,8 @@ def servers() -> Iterator[Registered]:
     """The servers that run. The files of those that have ended are removed."""
     for file in sorted(_folder().glob("*.json")):
         try:
-            known = json.loads(file.read_text("utf-8"))
-            process, workspace = int(file.stem), Path(known["workspace"])
+            entry = json.loads(file.read_text("utf-8"))
+            process, workspace = int(file.stem), Path(entry["workspace"])
             os.kill(process, 0)
             status = status_of(workspace)
         except (OSError, ValueError, KeyError, TypeError):  # it has ended
@@ -58,7 +63,7 @@ def servers() -> Iterator[Registered]:
                 file.unlink()
             continue
         if status is None or status.get("process") == process:
-            yield Registered(process, workspace, str(known.get("since", "")), status)
+            yield Registered(process, workspace, str(entry.get("since", "")), status)
         else:
             with suppress(OSError):
                 file.unlink()
