@@ -71,7 +71,7 @@ def test_the_first_use_brings_the_package(console: Console, packages: Callable[[
 
 
 def test_two_consoles_do_not_fetch_at_once(spark: Any, tmp_path: Path) -> None:
-    missing = replace(PACKAGES["avro"], probe="no.such.Class", known=None)
+    missing = replace(PACKAGES["avro"], probe="no.such.Class", fallback=None)
     doing, given_up = list[str](), CancelToken()
 
     def say(what: str) -> None:
@@ -87,7 +87,7 @@ def test_two_consoles_do_not_fetch_at_once(spark: Any, tmp_path: Path) -> None:
 
 def test_offline_says_what_to_fetch(spark: Any, tmp_path: Path) -> None:
     nothing = Packages(dict, tmp_path, lambda: True, lambda doing: None)
-    missing = replace(PACKAGES["avro"], probe="no.such.Class", known=None)
+    missing = replace(PACKAGES["avro"], probe="no.such.Class", fallback=None)
     with pytest.raises(EngineFault) as caught:
         nothing.load(spark, missing, CancelToken())
     said = format_error(caught.value)
@@ -104,7 +104,7 @@ def test_a_registry_that_has_it_not_is_said(spark: Any, tmp_path: Path) -> None:
         PACKAGES["avro"],
         probe="no.such.Class",
         matching=Release(("org.example.nowhere:no-such-package:1.0",)),
-        known=None,
+        fallback=None,
     )
     with pytest.raises(EngineFault) as caught:
         packages.load(spark, wrong, CancelToken())

@@ -47,7 +47,7 @@ from streamsql.plan.plans import (
     Run,
     Write,
 )
-from streamsql.plan.stand_ins import kept_sink
+from streamsql.plan.stand_ins import stand_in_sink
 from streamsql.plan.streaming import join_bounds
 
 HERE = Path(__file__).parent
@@ -766,7 +766,7 @@ def test_a_sink_of_a_test_takes_what_the_one_in_its_place_takes(sink: Sink) -> N
         "SELECT user, count(*) AS c FROM clicks GROUP BY user",
         "SELECT user, c FROM (SELECT user, count(*) AS c FROM clicks GROUP BY user) ORDER BY c LIMIT 1",
     ):
-        assert verdict(query, kept_sink(sink)) == verdict(query, sink)
+        assert verdict(query, stand_in_sink(sink)) == verdict(query, sink)
 
 
 @pytest.mark.parametrize("name", ("", " AS n"))

@@ -123,4 +123,4 @@ def test_columns_of_a_query_are_known_as_far_as_its_text_tells(
     query: str, known: list[tuple[str, str]], complete: bool
 ) -> None:
     columns = Resolver(checked("")[0]).of_text(query)
-    assert (list(columns.known), columns.complete) == (known, complete)
+    assert (list(columns.named), columns.complete) == (known, complete)

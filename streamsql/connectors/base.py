@@ -47,8 +47,8 @@ class OptionSpec:
     def takes(self, value: str) -> bool:
         """Whether a value is one of the choices, if there are any."""
         folded = value if self.cased else value.casefold()
-        known = self.choices if self.cased else tuple(c.casefold() for c in self.choices)
-        return not known or folded in known or bool(self.others and re.fullmatch(self.others, value))
+        choices = self.choices if self.cased else tuple(c.casefold() for c in self.choices)
+        return not choices or folded in choices or bool(self.others and re.fullmatch(self.others, value))
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -360,9 +360,9 @@ def check_options(
 
     Spark itself ignores unknown options in silence. span_of: where a missing option is reported.
     """
-    known = {s.name.casefold(): s for s in specs}
+    specs_by_name = {s.name.casefold(): s for s in specs}
     for option in options:
-        spec = known.get(option.key.value.casefold())
+        spec = specs_by_name.get(option.key.value.casefold())
         prefix = connector.open_prefix
         if spec is None and (
             connector.open_options or (prefix and option.key.value.casefold().startswith(prefix))

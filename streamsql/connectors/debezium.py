@@ -1,7 +1,7 @@
 """FORMAT debezium_json: rows in Debezium's envelope, an object with before, after, op and ts_ms.
 
 A stream of it gives two rows for each change: the row before it, which is gone, and the row after it. The
-column KEPT tells them apart, so that a live table with the KEY of the stream follows the changes.
+column IN_RESULT tells them apart, so that a live table with the KEY of the stream follows the changes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from streamsql.connectors.base import schema_text
 from streamsql.language.statements.base import Column
 
 FORMAT = "debezium_json"
-KEPT = "__kept"
+IN_RESULT = "__kept"
 """The hidden column that says whether a row is in the result."""
 JSON_OPTIONS = (
     ("ignoreNullFields", "false"),
@@ -44,9 +44,9 @@ def rows(frame: Node, columns: list[Node], fields: list[Node]) -> Node:
     """The rows before and after each change. columns: those of a struct _row.row; fields: other columns."""
     before = "named_struct('row', _change.before, 'kept', false)"
     after = "named_struct('row', _change.after, 'kept', true)"
-    each = f"explode(filter(array({before}, {after}), each -> each.row IS NOT NULL)) AS _row"
-    frame = frame.call("select", expr("*"), expr(each))
-    return frame.call("select", *columns, *fields, expr(f"_row.kept AS {KEPT}"))
+    exploded = f"explode(filter(array({before}, {after}), each -> each.row IS NOT NULL)) AS _row"
+    frame = frame.call("select", expr("*"), expr(exploded))
+    return frame.call("select", *columns, *fields, expr(f"_row.kept AS {IN_RESULT}"))
 
 
 def envelopes(frame: Node) -> Node:
@@ -56,4 +56,4 @@ def envelopes(frame: Node) -> Node:
 
 def at_rest(frame: Node) -> Node:
     """The rows after each change only, of what `rows` gives."""
-    return frame.call("where", expr(KEPT)).call("drop", KEPT)
+    return frame.call("where", expr(IN_RESULT)).call("drop", IN_RESULT)

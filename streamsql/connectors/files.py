@@ -128,7 +128,7 @@ class FileConnector(Connector):
         if stream.format == debezium.FORMAT:
             one = (("maxFilesPerTrigger", "1"),) if not stream.option("maxFilesPerTrigger") else ()
             return self._changes(stream, read_stream("text"), (*stream.options, *one))
-        if self.name in ROW_FILES and rows.are_told(stream):
+        if self.name in ROW_FILES and rows.separates_malformed(stream):
             return rows.read(self.name, stream)
         reader = read_stream(self.name)
         if stream.columns:
@@ -166,10 +166,10 @@ class FileConnector(Connector):
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         if stream.format != debezium.FORMAT:
             return
-        known = {s.name.casefold() for s in (*SOURCE_OPTIONS, *messages.FORMAT_OPTIONS[debezium.FORMAT])}
+        names = {s.name.casefold() for s in (*SOURCE_OPTIONS, *messages.FORMAT_OPTIONS[debezium.FORMAT])}
         for name, option in options.items():
             ordered = name not in ("maxfilespertrigger", "latestfirst", "maxbytespertrigger")
-            if name in known | _OF_LINES and (ordered or option.value.value.casefold() in ("1", "false")):
+            if name in names | _OF_LINES and (ordered or option.value.value.casefold() in ("1", "false")):
                 continue
             raise RuleFault(
                 f"FORMAT {debezium.FORMAT} does not take {option.key} '{option.value.value}'",

@@ -48,8 +48,8 @@ def message_format(original: Stream) -> str:
 
 def format_options(original: Stream) -> tuple[tuple[str, str], ...]:
     """Its options that say how a payload is read."""
-    known = {spec.name.casefold() for spec in messages.FORMAT_OPTIONS[message_format(original)]}
-    return tuple((k, v) for k, v in original.options if k.casefold() in known)
+    option_names = {spec.name.casefold() for spec in messages.FORMAT_OPTIONS[message_format(original)]}
+    return tuple((k, v) for k, v in original.options if k.casefold() in option_names)
 
 
 class Given(Values):
@@ -99,24 +99,24 @@ class Given(Values):
 
     def written(self, stream: Stream, rows: Node, given: Sequence[str]) -> Node:
         if _tells(stream):
-            kept = (expr(name) for name in (rows_of_files.PAYLOAD, rows_of_files.FILE) if name in given)
+            extras = (expr(name) for name in (rows_of_files.PAYLOAD, rows_of_files.FILE) if name in given)
             frame = super().written(stream, rows, given)
             assert isinstance(frame, Call)
-            return replace(frame, args=(*frame.args, *kept))
+            return replace(frame, args=(*frame.args, *extras))
         if not _decodes(stream):
             return super().written(stream, rows, given)
-        there = {name.casefold() for name in given}
+        given_names = {name.casefold() for name in given}
         text = stream.format not in PAYLOAD_FORMATS
 
         def value(column: Column) -> str:
-            known = column.name.casefold() in there
-            return f"CAST({quote_name(column.name) if known else 'NULL'} AS {column.type})"
+            is_given = column.name.casefold() in given_names
+            return f"CAST({quote_name(column.name) if is_given else 'NULL'} AS {column.type})"
 
-        payload = "value" if text and PAYLOAD not in there else PAYLOAD
+        payload = "value" if text and PAYLOAD not in given_names else PAYLOAD
         columns = [value(Column(payload, "BINARY")) + " AS value"]
         columns += [f"{value(f)} AS {f.name}" for f in _fields(stream) if f.name != PAYLOAD]
         own = [f"{value(c)} AS {quote_name(c.name)}" for c in stream.columns]
-        if any(c.name.casefold() in there for c in stream.columns) and not text:
+        if any(c.name.casefold() in given_names for c in stream.columns) and not text:
             columns.append(f"struct({', '.join(own)}) AS {GIVEN}")
         return rows.call("toDF", *given).call("select", *map(expr, columns))
 
@@ -151,8 +151,8 @@ def _tells(stream: Stream) -> bool:
     if original is None or original.connector not in ROW_FILES or takes_messages(original):
         return False
     # With ON MALFORMED FAIL, too, the row is given, so that it is the query that fails.
-    told = replace(original, columns=stream.columns, malformed="skip")
-    return bool(stream.rejected or rows_of_files.are_told(told))
+    skipping = replace(original, columns=stream.columns, malformed="skip")
+    return bool(stream.rejected or rows_of_files.separates_malformed(skipping))
 
 
 def _rows_written(stream: Stream) -> tuple[Column, ...]:
@@ -219,12 +219,12 @@ def _decoded(stream: Stream, frame: Node) -> Node:
     fields = {f.name: f.name for f in _fields(stream)}
     if PAYLOAD in fields:
         fields[PAYLOAD] = "CAST(value AS STRING)"
-    kept = stream
+    decoded = stream
     if stream.watermark and not stream.rejected:
         name = hidden_column(stream).name
         fields[name] = name
-        kept = _with_field(stream, name)
-    return messages.read(frame, kept, Payload("value", fields, _PLACE), stream.format)
+        decoded = _with_field(stream, name)
+    return messages.read(frame, decoded, Payload("value", fields, _PLACE), stream.format)
 
 
 def _with_field(stream: Stream, name: str) -> Stream:

@@ -60,14 +60,14 @@ class Jdbc(Connector):
         key = [lit(list(sink.key))] if sink.key else []
         table: Node = Call(Var("JdbcTable"), (lit(sink.option("table")), *key))
         table = with_options(table, sink.options, skip=("table",))
-        known = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
-        return table.call("option", "driver", known) if known and not sink.option("driver") else table
+        driver = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
+        return table.call("option", "driver", driver) if driver and not sink.option("driver") else table
 
     def read_back(self, sink: Sink) -> Node:
         only = [(k, v) for k, v in sink.options if k.casefold() in _OF_READERS]
         reader = with_options(read("jdbc"), only).call("option", "dbtable", sink.option("table"))
-        known = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
-        return (reader.call("option", "driver", known) if known else reader).call("load")
+        driver = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
+        return (reader.call("option", "driver", driver) if driver else reader).call("load")
 
     def driver(self, sink: Sink) -> str:
         return sink.option("driver")

@@ -245,9 +245,9 @@ class Kafka(Connector):
         the latest, of which there are none.
         """
         options = [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
-        kept = [(k, v) for k, v in options if k.casefold() not in _OF_STREAMS and v.casefold() != "latest"]
+        usable = [(k, v) for k, v in options if k.casefold() not in _OF_STREAMS and v.casefold() != "latest"]
         headers = [("includeHeaders", "true")] if "_headers" in stream.metadata else []
-        return with_options(read(self.name), _tuned([*kept, *headers])).call("load")
+        return with_options(read(self.name), _tuned([*usable, *headers])).call("load")
 
     def infer(self, stream: Stream) -> Node | None:
         return messages.infer(stream)
@@ -309,8 +309,8 @@ class Kafka(Connector):
     def read_back(self, sink: Sink) -> Node | None:
         if not sink.option("topic") or sink.format == debezium.FORMAT:
             return None
-        known = {s.name.casefold() for s in (*_SERVERS, *_SECURITY)}
-        options = [(_READ.get(k.casefold(), k), v) for k, v in sink.options if k.casefold() in known]
+        option_names = {s.name.casefold() for s in (*_SERVERS, *_SECURITY)}
+        options = [(_READ.get(k.casefold(), k), v) for k, v in sink.options if k.casefold() in option_names]
         options += [("subscribe", sink.option("topic")), ("includeHeaders", "true")]
         return with_options(read(self.name), _tuned(options)).call("load")
 

@@ -104,7 +104,7 @@ def read(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
     # The count also keeps Spark from reading each payload twice, for the filter and for its columns.
     if stream.counted:
         frame = frame.call("observe", f"{COUNTED} {stream.name}", expr(f"count_if({bad}) AS messages"))
-    frame = frame.call("where", expr(_kept(stream, payload, bad)))
+    frame = frame.call("where", expr(_row_condition(stream, payload, bad)))
     if form == debezium.FORMAT:
         return debezium.rows(frame, columns, fields)
     return frame.call("select", *columns, *fields)
@@ -132,7 +132,7 @@ def _corrupt(form: str) -> str:
     return f" OR _parsed.{MALFORMED} IS NOT NULL" if form in ("json", "csv") else ""
 
 
-def _kept(stream: Stream, payload: Payload, bad: str) -> str:
+def _row_condition(stream: Stream, payload: Payload, bad: str) -> str:
     """The condition of the rows that are kept. By default a malformed message ends the query."""
     if stream.malformed in ("skip", "into"):
         return f"NOT ({bad})"
@@ -179,8 +179,8 @@ def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
     schema = debezium.schema(columns) if form == debezium.FORMAT else schema_text(columns)
     schema = f"{schema}, {MALFORMED} STRING"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
-    known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
-    options |= {known[k.casefold()]: v for k, v in stream.options if k.casefold() in known}
+    spellings = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
+    options |= {spellings[k.casefold()]: v for k, v in stream.options if k.casefold() in spellings}
     given = ", ".join(f"{quote(k)}, {quote_option(v)}" for k, v in options.items())
     reader = "from_csv" if form == "csv" else "from_json"
     return expr(f"{reader}(CAST({payload.value} AS STRING), {quote(schema)}, map({given})) AS _parsed")
@@ -205,8 +205,8 @@ def written(frame: Node, sink: Sink, form: str, *, changes: bool = False) -> Nod
     """The calls that make rows messages: columns key, value and what else a message has. changes: whether the
     rows of FORMAT debezium_json are in envelopes already.
     """
-    known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
-    options = {known[k.casefold()]: v for k, v in sink.options if k.casefold() in known}
+    spellings = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
+    options = {spellings[k.casefold()]: v for k, v in sink.options if k.casefold() in spellings}
     if form == debezium.FORMAT:
         envelopes = frame if changes else debezium.envelopes(frame)
         pairs = [[k, v] for k, v in options.items()]
@@ -246,8 +246,8 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
                     code="OPTION_CONFLICT",
                 )
     wanted = []
-    known = {"avroschema", "avroschemafile", "schemaregistry"}
-    if form == "avro" and reads and not known & set(options):
+    schema_options = {"avroschema", "avroschemafile", "schemaregistry"}
+    if form == "avro" and reads and not schema_options & set(options):
         wanted = [SCHEMA_FILE]
     if form == "protobuf":
         wanted = [n for n in ("descriptorFile", "message") if n.casefold() not in options]

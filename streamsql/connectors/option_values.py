@@ -16,8 +16,10 @@ from streamsql.language.statements.base import Name
 from streamsql.secrets import is_lost, redact_option
 
 
-def not_kept(entry: Stream | Sink) -> list[str]:
-    """The options of which a workspace keeps no secret; one that says where its value lies is kept."""
+def secret_options(entry: Stream | Sink) -> list[str]:
+    """The folded names of the options with a secret as their value. A workspace does not keep that value; an
+    option that says where its secret lies is not among them.
+    """
     return sorted(k.casefold() for k, v in entry.options if redact_option(k, v) != v)
 
 

@@ -31,7 +31,7 @@ class Package:
     formats: what a program reads or writes that needs it; calls: the functions; url: the databases that it
     connects to, as their URLs begin. matching: coordinates of the release of
     the running Spark ({spark}) or, for what has versions of its own, the newest that works with it.
-    known: one that works with Spark 4.3 as well, for registries that have not the first. unreleased:
+    fallback: one that works with Spark 4.3 as well, for registries that have not the first. unreleased:
     where there is none for this Spark, the newest combination that is known to work.
     """
 
@@ -41,7 +41,7 @@ class Package:
     calls: frozenset[str] = frozenset()
     url: str = ""
     matching: Release = Release(())
-    known: Release | None = None
+    fallback: Release | None = None
     unreleased: str = ""
 
     def releases(self, spark_version: str) -> tuple[Release, ...]:
@@ -49,7 +49,7 @@ class Package:
         if self.unreleased:
             return ()
         first = Release(tuple(c.format(spark=spark_version) for c in self.matching.coordinates))
-        return (first, self.known) if self.known else (first,)
+        return (first, self.fallback) if self.fallback else (first,)
 
 
 _ALL = (
@@ -58,7 +58,7 @@ _ALL = (
         "org.apache.spark.sql.kafka010.KafkaSourceProvider",
         frozenset({"kafka"}),
         matching=Release((f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{{spark}}",)),
-        known=Release(
+        fallback=Release(
             (
                 f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:4.2.0",
                 f"org.apache.spark:spark-token-provider-kafka-0-10_{SCALA}:4.0.0",
@@ -74,7 +74,7 @@ _ALL = (
         frozenset({"avro"}),
         frozenset({"from_avro", "to_avro", "avro_writer", "schemaregistry"}),
         matching=Release((f"org.apache.spark:spark-avro_{SCALA}:{{spark}}",)),
-        known=Release((f"org.apache.spark:spark-avro_{SCALA}:4.1.1",), whole=False),
+        fallback=Release((f"org.apache.spark:spark-avro_{SCALA}:4.1.1",), whole=False),
     ),
     # Tried with Spark 4.3.0: reading fails (NoSuchMethodError: LogicalRDD).
     Package(

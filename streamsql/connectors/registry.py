@@ -61,8 +61,8 @@ def connector(name: Name, purpose: str = "") -> Connector:
 
     Raises NameFault with the nearest name.
     """
-    known = connectors()
-    named = known.get(name.value.casefold())
+    all_connectors = connectors()
+    named = all_connectors.get(name.value.casefold())
     can = {"read": lambda c: c.reads is not None, "write": lambda c: c.writes is not None}.get(
         purpose, lambda c: True
     )
@@ -81,7 +81,7 @@ def connector(name: Name, purpose: str = "") -> Connector:
             span=name.span,
             code="MISSING_MODULE",
         )
-    usable = [c.name for c in known.values() if can(c)] if named is None or not can(named) else []
+    usable = [c.name for c in all_connectors.values() if can(c)] if named is None or not can(named) else []
     if named is None:
         raise NameFault(
             f"there is no connector {name.value}",

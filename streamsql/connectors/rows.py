@@ -64,7 +64,7 @@ def as_said(stream: Stream) -> tuple[tuple[str, str], ...]:
     return (*options_of(stream), ("mode", mode_of(stream))) if stream.malformed else options_of(stream)
 
 
-def are_told(stream: Stream) -> bool:
+def separates_malformed(stream: Stream) -> bool:
     """Whether a streaming program distinguishes the rows that cannot be read."""
     if stream.rejected:
         return True

@@ -38,11 +38,11 @@ class Values(Connector):
         )
 
     def event_time(self, stream: Stream) -> Watermark | None:
-        mark = stream.watermark
-        if mark is None or mark.computed is None:
-            return mark
-        text = f"coalesce({hidden_column(stream).name}, {mark.computed.text})"
-        return replace(mark, computed=Fragment(text, mark.computed.span, mark.computed.origin))
+        watermark = stream.watermark
+        if watermark is None or watermark.computed is None:
+            return watermark
+        text = f"coalesce({hidden_column(stream).name}, {watermark.computed.text})"
+        return replace(watermark, computed=Fragment(text, watermark.computed.span, watermark.computed.origin))
 
     def after_watermark(self, stream: Stream, frame: Node) -> Node:
         if stream.watermark is None:
@@ -66,9 +66,9 @@ class Values(Connector):
 
     def written(self, stream: Stream, rows: Node, given: Sequence[str]) -> Node:
         """The calls that make rows what the files of the stream hold. given: the columns of the rows."""
-        there = {name.casefold() for name in given}
+        given_names = {name.casefold() for name in given}
         values = (
-            f"CAST({quote_name(c.name) if c.name.casefold() in there else 'NULL'} AS {c.type}) "
+            f"CAST({quote_name(c.name) if c.name.casefold() in given_names else 'NULL'} AS {c.type}) "
             f"AS {quote_name(c.name)}"
             for c in stream.columns
         )

@@ -28,7 +28,7 @@ from streamsql.language.query_tree import (
     SetTail,
     SortKey,
 )
-from streamsql.language.token_ranges import LEFT, Unread, check_known, is_modified
+from streamsql.language.token_ranges import LEFT, Unread, check_parts, is_modified
 from streamsql.language.tokens import unquote
 
 # The supported parts of a node.
@@ -61,7 +61,7 @@ class BlockReader(FromReader):
             block = self.block(tree, lo, min(ends, default=hi), starts)
             return self.modified(tree, block, (), ctes, span, starts, hi)
         if isinstance(tree, exp.Subquery):
-            check_known(tree, OF_SUBQUERY)
+            check_parts(tree, OF_SUBQUERY)
             if tree.args.get("pivots") or tree.args.get("sample") or tree.args.get("joins") or tree.alias:
                 raise Unread(LEFT)
             close = self.close.get(lo, -1)
@@ -106,7 +106,7 @@ class BlockReader(FromReader):
         chain: list[Any] = []
         node = tree
         while isinstance(node, exp.SetOperation) and (not chain or not is_modified(node)):
-            check_known(node, _OF_UNION)
+            check_parts(node, _OF_UNION)
             if node.args.get("by_name") or node.args.get("on") or node.args.get("side"):
                 raise Unread("a set operation BY NAME")
             chain.insert(0, node)
@@ -196,12 +196,12 @@ class BlockReader(FromReader):
         """The start of each clause of a SELECT. Raises Unread if the tokens and the tree do not agree."""
         if self.word(lo) != "SELECT":
             raise Unread(LEFT)
-        there = {
+        arguments = {
             "FROM": select.args.get("from_"), "LATERAL": select.args.get("laterals"),
             "WHERE": select.args.get("where"), "GROUP": select.args.get("group"),
             "HAVING": select.args.get("having"), "QUALIFY": select.args.get("qualify"),
         }  # fmt: skip
-        wanted = [w for w, arg in there.items() if arg] + [
+        wanted = [w for w, arg in arguments.items() if arg] + [
             w for w in _CLAUSE_WORDS[7:] if w in self.around_words(select)
         ]
         starts: dict[str, int] = {}
@@ -332,14 +332,14 @@ class BlockReader(FromReader):
         pieces = self.split(lo + 2, hi)
         if len(pieces) != len(trees):
             raise Unread(LEFT)
-        for each, (a, b) in zip(trees, pieces, strict=True):
-            if isinstance(each, (self.exp.Rollup, self.exp.Cube)):
-                inner = each.expressions
+        for key_tree, (a, b) in zip(trees, pieces, strict=True):
+            if isinstance(key_tree, (self.exp.Rollup, self.exp.Cube)):
+                inner = key_tree.expressions
                 if any(isinstance(e, self.exp.Tuple) for e in inner):
                     return GroupBy((), span, f"{self.word(a)} of several columns at once")
                 keys.append(GroupKey(tuple(self.listed(inner, a + 2, b - 1)), self.word(a)))
             else:
-                keys.append(GroupKey((self.expression(each, a, b),)))
+                keys.append(GroupKey((self.expression(key_tree, a, b),)))
         return GroupBy(tuple(keys), span)
 
     def order_by(self, tree: Any, lo: int, hi: int) -> OrderBy:

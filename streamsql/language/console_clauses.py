@@ -31,12 +31,12 @@ _STATE_PARTS = ("OPERATOR", "STORE", "SIDE", "VARIABLE", "AT", "CHANGES")
 class Cut:
     """The result of cutting out the console's clauses.
 
-    kept: the remaining tokens; own: console relations by the name that replaces them; streams: starts of the
-    relations after STREAM; watermarks: end offset of the token before the clause → node; within: starts of
-    the DISTINCTs before WITHIN WATERMARK.
+    remaining: the tokens without these clauses; own: console relations by the name that replaces them;
+    streams: starts of the relations after STREAM; watermarks: end offset of the token before the clause →
+    node; within: starts of the DISTINCTs before WITHIN WATERMARK.
     """
 
-    kept: list[Token] = field(default_factory=list)
+    remaining: list[Token] = field(default_factory=list)
     own: dict[str, ConsoleRelation] = field(default_factory=dict)
     streams: dict[int, Span] = field(default_factory=dict)
     watermarks: dict[int, Node] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class _Cutter:
             self.due = False
         if word == "ON" and before == "DISTINCT" and self.word(1) == "(":
             self.out.distinct_on.append(Span(self.tokens[self.at - 1].start, token.end))
-        self.out.kept.append(token)
+        self.out.remaining.append(token)
         self.at += 1
 
     def relation(self) -> bool:
@@ -122,10 +122,14 @@ class _Cutter:
 
     def clause(self) -> bool:
         word = self.word()
-        if word == "WATERMARK" and self.out.kept and "DELAY" in (self.word(2), self.word(4)) + self.ahead():
+        if (
+            word == "WATERMARK"
+            and self.out.remaining
+            and "DELAY" in (self.word(2), self.word(4)) + self.ahead()
+        ):
             node, end = self.match("InWatermark")
             if node is not None:
-                self.out.watermarks[self.out.kept[-1].end] = node
+                self.out.watermarks[self.out.remaining[-1].end] = node
                 self.at = end
                 return True
         if word == "WITHIN" and self.word(1) == "WATERMARK":
@@ -142,20 +146,20 @@ class _Cutter:
 
     def distinct_before(self) -> int | None:
         """The start of the DISTINCT or DISTINCT ON (…) that ends here."""
-        kept = self.out.kept
-        at = len(kept) - 1
-        if at >= 0 and kept[at].text == ")":
+        remaining = self.out.remaining
+        at = len(remaining) - 1
+        if at >= 0 and remaining[at].text == ")":
             depth = 0
             while at >= 0:
-                depth += (kept[at].text == ")") - (kept[at].text == "(")
+                depth += (remaining[at].text == ")") - (remaining[at].text == "(")
                 if depth == 0:
                     break
                 at -= 1
             at -= 1
-            if at < 1 or kept[at].upper != "ON":
+            if at < 1 or remaining[at].upper != "ON":
                 return None
             at -= 1
-        return kept[at].start if at >= 0 and kept[at].upper == "DISTINCT" else None
+        return remaining[at].start if at >= 0 and remaining[at].upper == "DISTINCT" else None
 
     def match(self, rule: str) -> tuple[Node | None, int]:
         state, parts = State(self.tokens, len(self.tokens)), list[Node]()
@@ -173,7 +177,7 @@ class _Cutter:
         name = f"{PLACEHOLDER}{len(self.out.own) + 1}"
         self.out.own[name] = ConsoleRelation(kind, node, node.span, name)
         raw = name_token(name, node.span.start, node.span.end)
-        self.out.kept.append(Token("word", name, node.span.start, node.span.end, name.upper(), (raw,)))
+        self.out.remaining.append(Token("word", name, node.span.start, node.span.end, name.upper(), (raw,)))
         self.at, self.due = end, False
 
     def of_query(self, rule: str, words: tuple[str, ...]) -> bool:
@@ -194,7 +198,7 @@ class _Cutter:
         name = node.get("RelationName")
         assert name
         self.out.streams[name.span.start] = node.span
-        self.out.kept += [
+        self.out.remaining += [
             t for t in self.tokens[self.at : end] if name.span.start <= t.start and t.end <= name.span.end
         ]
         self.at, self.due = end, False

@@ -8,7 +8,7 @@ from typing import Any
 from streamsql.errors import Source, Span
 from streamsql.language.query_tree import Body, Join, LateralView, Relation
 from streamsql.language.statements.base import watermark_of
-from streamsql.language.token_ranges import LEFT, TokenRanges, Unread, check_known
+from streamsql.language.token_ranges import LEFT, TokenRanges, Unread, check_parts
 from streamsql.language.tokens import unquote
 
 _JOIN_WORDS = frozenset("NATURAL LEFT RIGHT FULL OUTER INNER CROSS SEMI ANTI ASOF LATERAL JOIN".split())
@@ -118,12 +118,12 @@ class FromReader(TokenRanges):
         name_end = lo
         parts: dict[str, Any] = {}
         if isinstance(tree, exp.Subquery) and self.word(lo) == "(":
-            check_known(tree, OF_SUBQUERY)
+            check_parts(tree, OF_SUBQUERY)
             name_end = self.close[lo] + 1
             # sqlglot reads nested parentheses as one sub-query.
             parts["query"] = self.body(tree.this, lo + 1, name_end - 1)
         elif isinstance(tree, exp.Table) and all(isinstance(p, exp.Identifier) for p in tree.parts):
-            check_known(tree, _OF_TABLE)
+            check_parts(tree, _OF_TABLE)
             name_end = lo + 2 * len(tree.parts) - 1
             name = ".".join(unquote(t) for t in self.tokens[lo:name_end:2])
             if name in self.out.own:
@@ -138,14 +138,14 @@ class FromReader(TokenRanges):
         alias = tree.args.get("alias")
         columns = alias.args.get("columns") or () if alias is not None else ()
         pivots = _pivots(tree)
-        mark = self.out.watermarks.get(self.tokens[name_end - 1].end)
+        watermark = self.out.watermarks.get(self.tokens[name_end - 1].end)
         rest = self.span(name_end, hi) if name_end < hi else span
-        if mark:  # its tokens were cut out, so it can end after the last remaining token
-            span = Span(span.start, max(span.end, mark.span.end))
+        if watermark:  # its tokens were cut out, so it can end after the last remaining token
+            span = Span(span.start, max(span.end, watermark.span.end))
         return Relation(
             span,
             alias=alias.name if alias is not None and alias.this is not None else "",
-            watermark=watermark_of(Source("", self.text), mark) if mark else None,
+            watermark=watermark_of(Source("", self.text), watermark) if watermark else None,
             sample=rest if tree.args.get("sample") else None,
             pivot=rest if pivots else None,
             columns=tuple(column.name for column in columns),

@@ -260,11 +260,11 @@ def _node(name: str, body: Matcher) -> Matcher:
 
 def _sequence(items: list[Matcher]) -> Matcher:
     def match(state: State, at: int, out: list[Node]) -> int:
-        mark = len(out)
+        length = len(out)
         for item in items:
             at = item(state, at, out)
             if at < 0:
-                del out[mark:]
+                del out[length:]
                 return -1
         return at
 
@@ -368,8 +368,8 @@ def syntax_fault(state: State, tokens: list[Token], example: str = "") -> Syntax
             return SyntaxFault(
                 f"expected {like}, found {token.text}", hint=f"did you mean {like}?", span=token.span
             )
-        there = token.text if token.kind != "sign" else f"'{token.text}'"
-        fact = f"expected {listed}, found {there}" if listed else f"did not expect {there} here"
+        found = token.text if token.kind != "sign" else f"'{token.text}'"
+        fact = f"expected {listed}, found {found}" if listed else f"did not expect {found} here"
         whole = [t.text for t in tokens]
         # STOP counts; and the like: only the kind of the name is missing.
         named = state.furthest == 1 and "'QUERY'" in state.expected and token.kind in ("word", "quoted")
@@ -389,8 +389,8 @@ def syntax_fault(state: State, tokens: list[Token], example: str = "") -> Syntax
 
 def wants_name(state: State, tokens: list[Token]) -> bool:
     """Whether a match failed at a name in double quotes, which make a string."""
-    there = tokens[state.furthest].text if state.furthest < len(tokens) else ""
-    return there.startswith('"') and any("name" in w or "column" in w for w in _words(state.expected))
+    text = tokens[state.furthest].text if state.furthest < len(tokens) else ""
+    return text.startswith('"') and any("name" in w or "column" in w for w in _words(state.expected))
 
 
 def text_of(source: Source, node: Node) -> str:

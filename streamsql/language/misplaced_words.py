@@ -18,9 +18,9 @@ def meant_word(token: Token, keywords: Iterable[str], *, query: bool) -> str | N
     """
     if token.kind != "word":
         return None
-    known = [*keywords, *(_QUERY_BEGINS if query else ())]
+    words = [*keywords, *(_QUERY_BEGINS if query else ())]
     # Half of a short word is in many others: AS in DAYS.
-    like = nearest(token.text, known, 0.6 if len(token.text) > 3 else 0.75)
+    like = nearest(token.text, words, 0.6 if len(token.text) > 3 else 0.75)
     return like if like and like.casefold() != token.text.casefold() else None
 
 

@@ -40,19 +40,19 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
     aliases = query.nodes_of(exp.TableAlias)
     names |= {alias.name.casefold() for alias in aliases if alias.this}
     names |= {relation.name.casefold() for relation in query.relations}  # also those inside window tables
-    known, all_known = {a.alias.casefold() for a in query.nodes_of(exp.Alias)}, True
-    known |= {column.name.casefold() for alias in aliases for column in alias.args.get("columns") or ()}
+    column_names, complete = {a.alias.casefold() for a in query.nodes_of(exp.Alias)}, True
+    column_names |= {c.name.casefold() for alias in aliases for c in alias.args.get("columns") or ()}
     if query.tree.find(exp.Lateral):
-        known |= _GENERATED
+        column_names |= _GENERATED
     for table in tables_read(query.nodes):
         own = columns(table.name)
-        all_known = all_known and own is not None
-        known |= {name.casefold() for name in own or ()}
+        complete = complete and own is not None
+        column_names |= {name.casefold() for name in own or ()}
     for column in query.nodes_of(exp.Column):
         table = column.table.casefold()
-        if table and table not in names | known | _STRUCTS:
+        if table and table not in names | column_names | _STRUCTS:
             return False
-        if not table and all_known and column.name.casefold() not in known | _STRUCTS:
+        if not table and complete and column.name.casefold() not in column_names | _STRUCTS:
             return False
     return True
 

@@ -110,9 +110,9 @@ def parse_text(
     origin = origin or Origin()
     whole = Span(0, len(source.text))
     with origin.errors():
-        known = tokens if tokens is not None else tokenize(source.text)
+        read_tokens = tokens if tokens is not None else tokenize(source.text)
         own = translation(source.text) if translation else None
-        statement = own or _read(source, known, in_test, chosen=translation is not None)
+        statement = own or _read(source, read_tokens, in_test, chosen=translation is not None)
     if isinstance(statement, OwnText):  # the console's own statement in place of one of another console
         inner = origin.behind(statement.points) if statement.points else Origin.of(origin.span(whole))
         read = parse_text(Source(source.name, statement.text), inner)
@@ -256,15 +256,15 @@ def _no_statement(tokens: list[Token], furthest: State | None, example: str) -> 
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None
     words = " ".join(token.text.casefold() for token in tokens)
     of_word = [name for name in topics() if name.split()[0] == first.text.casefold()]
-    known = [name for name in of_word if name == words] or of_word
+    names = [name for name in of_word if name == words] or of_word
     hint = f"did you mean {like}?" if like else "HELP; lists the statements"
-    if known:
-        listed = " ".join(f"HELP {name};" for name in known)
-        hint = f"{listed} {'is a topic' if len(known) == 1 else 'are topics'}"
+    if names:
+        listed = " ".join(f"HELP {name};" for name in names)
+        hint = f"{listed} {'is a topic' if len(names) == 1 else 'are topics'}"
     return SyntaxFault(
         f"there is no statement {first.text}",
         hint=hint,
-        proposal=f"HELP {known[0]};" if len(known) == 1 else "",
+        proposal=f"HELP {names[0]};" if len(names) == 1 else "",
         span=first.span,
         code="UNKNOWN_STATEMENT",
     )
@@ -276,10 +276,10 @@ def _short_form(line: str, first: Token) -> SyntaxFault:
         statement = expand(line, Preferences())
     except InputFault as error:
         return SyntaxFault(error.message, hint=error.hint, span=first.span, code=error.code)
-    known = statement is not None and not statement.startswith(SIGNS)
+    is_statement = statement is not None and not statement.startswith(SIGNS)
     return SyntaxFault(
         f"{line.split()[0].rstrip(';')} is a command of the prompt, not a statement of a script",
-        hint=statement or "" if known else "leave it out",
+        hint=statement or "" if is_statement else "leave it out",
         span=first.span,
         code="UNKNOWN_STATEMENT",
     )

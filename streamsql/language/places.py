@@ -16,9 +16,9 @@ from streamsql.language.unread_query import names_read
 def place_of_relation(text: str, name: str) -> Span | None:
     """The first place where a text reads a relation of that name; None if there is none."""
     tokens = tokenize(text, strict=False)
-    for known, span in names_read(tokens):
+    for relation, span in names_read(tokens):
         clauses = [t.upper for t in tokens if t.end <= span.start and t.upper in _CLAUSES]
-        if known.casefold() == name.casefold() and clauses[-1:] not in _OF_VALUES:
+        if relation.casefold() == name.casefold() and clauses[-1:] not in _OF_VALUES:
             return span
     return None
 

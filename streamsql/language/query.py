@@ -68,11 +68,11 @@ __all__ = [
 TOO_DEEP = "the query is nested too deeply"
 """The reason of a query whose tree would be deeper than Python's stack."""
 
-_MOST_KEPT = 200_000
+_MOST_CHARACTERS = 200_000
 """The characters of the texts whose trees are kept: a tree takes some 270 bytes a character."""
-_kept: OrderedDict[str, Query] = OrderedDict()
-_kept_length = 0
-"""The characters of the texts in _kept."""
+_trees: OrderedDict[str, Query] = OrderedDict()
+_characters = 0
+"""The characters of the texts in _trees."""
 _lock = threading.Lock()
 
 
@@ -82,18 +82,18 @@ def read_query(text: str) -> Query:
 
     The trees of the last texts are kept.
     """
-    if query := _kept.get(text):
+    if query := _trees.get(text):
         with suppress(KeyError):  # another thread has just removed it
-            _kept.move_to_end(text)
+            _trees.move_to_end(text)
         return query
     query = _read(text)
-    global _kept_length
+    global _characters
     with _lock:
-        if text not in _kept:
-            _kept_length += len(text)
-        _kept[text] = query
-        while _kept_length > _MOST_KEPT and len(_kept) > 1:
-            _kept_length -= len(_kept.popitem(last=False)[0])
+        if text not in _trees:
+            _characters += len(text)
+        _trees[text] = query
+        while _characters > _MOST_CHARACTERS and len(_trees) > 1:
+            _characters -= len(_trees.popitem(last=False)[0])
     return query
 
 
@@ -117,18 +117,18 @@ def _read(text: str) -> Query:
     out = cut(tokens)
     if any(t.text == "|>" for t in tokens):
         return _query(text, tokens, out, reason=LEFT)
-    raw = [part for token in out.kept for part in token.parts]
+    raw = [part for token in out.remaining for part in token.parts]
     try:
         tree, stopped = parse_tokens(raw, text)
     except RecursionError:
         return _query(text, tokens, out, reason=TOO_DEEP)
     if tree is None:
         return _query(text, tokens, out, reason=LEFT, stopped=stopped)
-    if any(t.upper == "TABLE" for t in out.kept) and names_word(tree, "TABLE"):
+    if any(t.upper == "TABLE" for t in out.remaining) and names_word(tree, "TABLE"):
         return _query(text, tokens, out, reason=LEFT)  # sqlglot reads TABLE t as the column TABLE
     body, reason = None, ""
     try:
-        body = BlockReader(text, out).body(tree, 0, len(out.kept))
+        body = BlockReader(text, out).body(tree, 0, len(out.remaining))
     except Unread as problem:
         reason = str(problem)
     except RecursionError:
@@ -152,8 +152,8 @@ def _query(
         has_stream=bool(out.streams),
         has_watermark=bool(out.watermarks),
         relations=_relations_of(text, tokens, own, nodes) if finished else (),
-        computed=frozenset(mark.column.value.casefold() for mark in marks if mark and mark.computed),
-        kept=tuple(out.kept),
+        computed=frozenset(w.column.value.casefold() for w in marks if w and w.computed),
+        spark_tokens=tuple(out.remaining),
         **fields,
     )
 
@@ -165,7 +165,7 @@ def read_part(text: str) -> tuple[Query, Span | None]:
     tokens = tokenize(text, strict=False)
     out = cut(tokens)
     try:
-        tree, stopped = parse_unfinished([part for token in out.kept for part in token.parts], text)
+        tree, stopped = parse_unfinished([part for token in out.remaining for part in token.parts], text)
     except RecursionError:
         tree, stopped = None, None
     return _query(text, tokens, out, tree=tree, finished=False), stopped

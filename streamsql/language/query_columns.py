@@ -25,9 +25,9 @@ NameAndType = tuple[str, str]
 
 
 class Columns(NamedTuple):
-    """The columns of a relation, as far as they are known. complete: whether there are no others."""
+    """The columns of a relation, as far as they are known (named). complete: whether there are no others."""
 
-    known: tuple[NameAndType, ...] = ()
+    named: tuple[NameAndType, ...] = ()
     complete: bool = False
 
 
@@ -61,7 +61,7 @@ class Surroundings:
     @property
     def outputs(self) -> tuple[NameAndType, ...]:
         """The columns of its SELECT's result, as far as they are known."""
-        return self.find_outputs().known
+        return self.find_outputs().named
 
 
 _NO_COLUMNS = frozenset(
@@ -90,7 +90,7 @@ class QueryColumns:
         self.of_name = of_name
         self.own = {own.name: own for own in query.own}
         self.of_own = of_own
-        self._known: dict[int, Columns] = {}
+        self._columns_by_scope: dict[int, Columns] = {}
         self._scopes = _scopes_of(query)
 
     def outputs(self) -> Columns:
@@ -104,7 +104,7 @@ class QueryColumns:
             if isinstance(scope.expression, exp_module().Select):
                 here = dict(self._missing_in(scope))
                 if here:  # what the query around it misses may be what was meant here
-                    self._known[id(scope)] = Columns(self._outputs(scope).known)
+                    self._columns_by_scope[id(scope)] = Columns(self._outputs(scope).named)
                 found |= here
         return sorted(found.items(), key=lambda item: item[0].start)
 
@@ -135,20 +135,20 @@ class QueryColumns:
 
     def _visible(self, node: Any, scope: Any, unfinished: str) -> Visible:
         name = ".".join(part.name for part in node.parts) if isinstance(node, exp_module().Table) else ""
-        columns = tuple(c for c in self._of_relation(node, scope).known if c[0] != unfinished)
+        columns = tuple(c for c in self._of_relation(node, scope).named if c[0] != unfinished)
         return Visible(node.alias_or_name, name, columns, span_of(node).start)
 
     # ---- the columns of a scope
 
     def _outputs(self, scope: Any) -> Columns:
-        if id(scope) not in self._known:
-            self._known[id(scope)] = UNKNOWN  # of a recursive WITH, inside of itself
+        if id(scope) not in self._columns_by_scope:
+            self._columns_by_scope[id(scope)] = UNKNOWN  # of a recursive WITH, inside of itself
             exp = exp_module()
             if isinstance(scope.expression, exp.SetOperation) and scope.set_operation_scopes:
-                self._known[id(scope)] = self._outputs(scope.set_operation_scopes[0])
+                self._columns_by_scope[id(scope)] = self._outputs(scope.set_operation_scopes[0])
             elif isinstance(scope.expression, exp.Select):
-                self._known[id(scope)] = self._selected(scope)
-        return self._known[id(scope)]
+                self._columns_by_scope[id(scope)] = self._selected(scope)
+        return self._columns_by_scope[id(scope)]
 
     def _selected(self, scope: Any) -> Columns:
         return _joined(self._of_item(item, scope) for item in scope.expression.expressions)
@@ -174,9 +174,9 @@ class QueryColumns:
         chosen = [columns for name, columns in relations if not qualifier or name.casefold() == folded]
         every = _joined(chosen)
         left_out = {name.name.casefold() for name in star.args.get("except_") or ()}
-        known = tuple(column for column in every.known if column[0].casefold() not in left_out)
+        remaining = tuple(column for column in every.named if column[0].casefold() not in left_out)
         renamed = star.args.get("replace") or star.args.get("rename")
-        return Columns(known, complete and bool(chosen) and every.complete and not renamed)
+        return Columns(remaining, complete and bool(chosen) and every.complete and not renamed)
 
     def _relations(self, scope: Any) -> tuple[list[tuple[str, Columns]], bool]:
         """The relations of a SELECT, each by the qualifier of its columns; whether there are no others."""
@@ -195,7 +195,7 @@ class QueryColumns:
     def _of_relation(self, node: Any, scope: Any) -> Columns:
         columns = self._columns_of(node, scope)
         if node.args.get("pivots"):  # it has some of these columns, and others
-            columns = Columns(columns.known)
+            columns = Columns(columns.named)
         alias = node.args.get("alias")
         return _renamed(columns, (alias.args.get("columns") or ()) if alias else ())
 
@@ -235,8 +235,8 @@ class QueryColumns:
         relations = self._relations(scope)[0]
         chosen = [columns for other, columns in relations if not qualifier or other.casefold() == qualifier]
         if chosen or not qualifier:
-            return type_in(_joined(chosen).known, name)
-        every = _joined(columns for _, columns in relations).known
+            return type_in(_joined(chosen).named, name)
+        every = _joined(columns for _, columns in relations).named
         struct = WINDOW_TYPE if qualifier in TIME_WINDOWS else type_in(every, qualifier)
         return type_in(struct_fields(struct), name)
 
@@ -255,7 +255,7 @@ class QueryColumns:
             seen = not (around.is_derived_table or around.is_cte)
             around = around.parent
         complete = complete and all(columns.complete for columns in found.values())
-        every = [name for columns in found.values() for name, _ in columns.known]
+        every = [name for columns in found.values() for name, _ in columns.named]
         folded = {name.casefold() for name in every} | _aliases(scope) | self.query.computed
         readable = folded | found.keys() | _NO_COLUMNS | TIME_WINDOWS
         for qualifier, name, column in _free_columns(scope.expression):
@@ -263,8 +263,8 @@ class QueryColumns:
                 continue  # a field of a struct; of a message or a file
             if qualifier:
                 columns = found.get(qualifier, UNKNOWN)
-                if columns.complete and name not in {n.casefold() for n, _ in columns.known}:
-                    yield span_of(column), [other for other, _ in columns.known]
+                if columns.complete and name not in {n.casefold() for n, _ in columns.named}:
+                    yield span_of(column), [other for other, _ in columns.named]
             elif complete and name not in readable:
                 yield span_of(column), every
 
@@ -292,15 +292,15 @@ def type_in(columns: Iterable[NameAndType], name: str) -> str:
 def _joined(parts: Iterable[Columns]) -> Columns:
     """The columns of several, one after the other."""
     columns = list(parts)
-    known = tuple(column for part in columns for column in part.known)
-    return Columns(known, all(part.complete for part in columns))
+    named = tuple(column for part in columns for column in part.named)
+    return Columns(named, all(part.complete for part in columns))
 
 
 def _renamed(columns: Columns, names: Sequence[Any]) -> Columns:
     """Columns under other names, if there are any. names: sqlglot's nodes."""
     if not names:
         return columns
-    kinds = [kind for _, kind in columns.known]
+    kinds = [kind for _, kind in columns.named]
     kinds = kinds if len(kinds) == len(names) else [""] * len(names)
     return Columns(tuple((node.name, kind) for node, kind in zip(names, kinds, strict=True)), True)
 

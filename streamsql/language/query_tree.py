@@ -216,9 +216,9 @@ class Query:
 
     body: None if the query is left to Spark, then reason says why; tree: sqlglot's tree, None if sqlglot
     could not parse the text; nodes: those of the tree, each before its parts; stopped: the position of
-    sqlglot's error. has_stream: STREAM is written before a relation. kept: the tokens that Spark's parser
-    could read: without the console's clauses, and with a name for each console relation. computed: the folded
-    names of the event times that WATERMARK clauses compute.
+    sqlglot's error. has_stream: STREAM is written before a relation. spark_tokens: the tokens that Spark's
+    parser could read: without the console's clauses, and with a name for each console relation. computed: the
+    folded names of the event times that WATERMARK clauses compute.
     """
 
     text: str
@@ -234,7 +234,7 @@ class Query:
     has_watermark: bool = False
     relations: tuple[Named, ...] = ()
     computed: frozenset[str] = frozenset()
-    kept: tuple[Token, ...] = field(default=(), repr=False)
+    spark_tokens: tuple[Token, ...] = field(default=(), repr=False)
 
     @property
     def has_own_clauses(self) -> bool:

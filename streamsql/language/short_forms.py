@@ -204,10 +204,10 @@ def _of_another_prompt(line: str, name: str, span: Span) -> str:
     """
     from streamsql.language.dialects.statements import command_form
 
-    known = command_form(line.replace("+", "", 1) if name.endswith("+") else line)
-    if known is None:
+    form = command_form(line.replace("+", "", 1) if name.endswith("+") else line)
+    if form is None:
         return ""
-    habit, statement = known
+    habit, statement = form
     if habit.runs:
         return statement if statement.startswith("\\") else statement + ";"
     raise habit.fault(InputFault, statement, span)

@@ -36,13 +36,13 @@ class Definition:
     renames: str = ""
     renamed: str = ""
 
-    def told(self, existed: bool) -> str:
-        """What the statement has done. existed: whether the table or view was there before."""
+    def outcome(self, existed: bool) -> str:
+        """What the statement has done, in words. existed: whether the table or view existed before."""
         if self.creates:
-            there = existed and self.if_possible
-            return f"{self.kind} {self.creates} {'already exists' if there else 'created'}"
-        there = existed or not self.if_possible
-        return f"{self.kind} {self.drops} dropped" if there else f"there is no {self.kind} {self.drops}"
+            unchanged = existed and self.if_possible
+            return f"{self.kind} {self.creates} {'already exists' if unchanged else 'created'}"
+        dropped = existed or not self.if_possible
+        return f"{self.kind} {self.drops} dropped" if dropped else f"there is no {self.kind} {self.drops}"
 
 
 def definition_of(text: str) -> Definition:

@@ -102,18 +102,18 @@ def spark_texts(statement: Statement) -> list[Fragment]:
         texts = [Fragment(statement.text, statement.span, statement.origin), *_immediate(statement)]
     else:
         texts = queries_of(statement)
-    return [fragment for fragment in texts if (read := read_query(fragment.text)).kept == read.tokens]
+    return [fragment for fragment in texts if (read := read_query(fragment.text)).spark_tokens == read.tokens]
 
 
 def _fault_of(fragment: Fragment, query: bool, switches: Switches) -> SyntaxFault | None:
     text = fragment.text
     with fragment.origin.errors():
-        kept = read_query(text).kept
-    wrong = first_wrong(kept, query=query, switches=switches)
+        tokens = read_query(text).spark_tokens
+    wrong = first_wrong(tokens, query=query, switches=switches)
     if wrong is None:
         return None
-    ends = wrong == len(kept)
-    span = Span(len(text.rstrip()) - 1, len(text.rstrip())) if ends else kept[wrong].span
+    ends = wrong == len(tokens)
+    span = Span(len(text.rstrip()) - 1, len(text.rstrip())) if ends else tokens[wrong].span
     near = "its end" if ends else f"'{text[span.start : span.end]}'"
     cause = unreadable(text, span.start, near)
     return SyntaxFault(

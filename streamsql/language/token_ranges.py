@@ -27,7 +27,7 @@ class TokenRanges:
         self.exp = exp
         self.text = text
         self.out = out
-        self.tokens = out.kept
+        self.tokens = out.remaining
         self.close = _closers(self.tokens)
 
     def begins(self, at: int, word: str) -> bool:
@@ -90,9 +90,9 @@ def _closers(tokens: Sequence[Token]) -> dict[int, int]:
     return closes
 
 
-def check_known(tree: Any, known: frozenset[str]) -> None:
-    """Raise Unread for a node with unsupported parts."""
-    if any(value for key, value in tree.args.items() if key not in known):
+def check_parts(tree: Any, supported: frozenset[str]) -> None:
+    """Raise Unread for a node with a part whose name is not in `supported`."""
+    if any(value for key, value in tree.args.items() if key not in supported):
         raise Unread(LEFT)
 
 

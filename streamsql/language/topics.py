@@ -83,8 +83,8 @@ def topics() -> dict[str, Topic]:
 
 def _read(page: str) -> Topic:
     title, _, text = page.partition("\n")
-    for mark, codes in _LISTS.items():
-        text = text.replace(f"<!-- {mark} -->\n", "".join(f"- {c}: {what}\n" for c, what in codes.items()))
+    for label, codes in _LISTS.items():
+        text = text.replace(f"<!-- {label} -->\n", "".join(f"- {c}: {what}\n" for c, what in codes.items()))
     name, _, summary = title.removeprefix("# ").partition(": ")
     return Topic(name, summary, text)
 

@@ -123,8 +123,8 @@ def is_clock(node: Any, source: str) -> bool:
     name = name_of(node, source)
     if not name and isinstance(node, exp.Func):  # CURRENT_DATE without parentheses has no position
         name = node.sql_name().casefold()
-    known = functions().get(name)
-    optional = known is not None and "current or specified time" in known.meaning
+    function = functions().get(name)
+    optional = function is not None and "current or specified time" in function.meaning
     return name in clock_functions() or (optional and not arguments_of(node))
 
 
@@ -248,11 +248,11 @@ def normal_form(tree: Any, source: str) -> str:
         if name and key == "this" and isinstance(value, str):
             continue
         values = value if isinstance(value, list) else [value]
-        for each in values:
-            if isinstance(each, exp.Expr):
-                parts.append(f"{key}={normal_form(each, source)}")
-            elif each is not None and each is not False:
-                parts.append(f"{key}={str(each).casefold()}")
+        for child in values:
+            if isinstance(child, exp.Expr):
+                parts.append(f"{key}={normal_form(child, source)}")
+            elif child is not None and child is not False:
+                parts.append(f"{key}={str(child).casefold()}")
     return f"{name or type(tree).__name__}({','.join(parts)})"
 
 

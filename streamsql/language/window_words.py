@@ -30,7 +30,7 @@ WINDOW_PARTS = {
 
 
 @cache
-def known_words() -> frozenset[str]:
+def window_names() -> frozenset[str]:
     """The names of all of these, folded."""
     return frozenset({*GROUP_WINDOWS, *WINDOW_PARTS})
 
@@ -101,8 +101,8 @@ def _distinct_count(text: str, tokens: Sequence[Token], at: int, close: int) -> 
     columns = [text[a[0].start : a[-1].end] for a in _arguments(tokens, at + 2, close)]
     value = columns[0]
     if len(columns) > 1:
-        there = " AND ".join(f"({c}) IS NOT NULL" for c in columns)
-        value = f"CASE WHEN {there} THEN struct({', '.join(columns)}) END"
+        not_null = " AND ".join(f"({c}) IS NOT NULL" for c in columns)
+        value = f"CASE WHEN {not_null} THEN struct({', '.join(columns)}) END"
     filtered, last = "", close
     if close + 2 < len(tokens) and tokens[close + 1].upper == "FILTER":
         end = _close(tokens, close + 2)

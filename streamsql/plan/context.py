@@ -98,7 +98,7 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
             span=body.origin.span(sources.states[0]),
             code="STATE_IN_A_STREAM",
         )
-    if lowered.shape.streaming and not lowered.shape.known:
+    if lowered.shape.streaming and not lowered.shape.complete:
         _check_in(body, sources.catalog)
     ops = tuple(replace(op, span=body.origin.span(op.span)) for op in lowered.shape.ops)
     return replace(lowered, shape=replace(lowered.shape, ops=ops))

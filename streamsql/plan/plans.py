@@ -18,7 +18,7 @@ from streamsql.plan.basic_plans import Direct as Direct
 from streamsql.plan.basic_plans import Drop as Drop
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.late_plans import Late
-from streamsql.plan.lowering.shape import KEPT, Shape
+from streamsql.plan.lowering.shape import IN_RESULT, Shape
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.streaming.rules import Choice
 
@@ -270,8 +270,8 @@ class Run(Plan):
             writer = writer.call("option", "checkpointLocation", self._place)
         if self.feeds_batches:
             pairs, steps = self._pairs()
-            each = _call(Var("EachSink"), *pairs).attr("write")
-            return (*steps, Assign("query", writer.call("foreachBatch", each).call("start")))
+            batch_writer = _call(Var("EachSink"), *pairs).attr("write")
+            return (*steps, Assign("query", writer.call("foreachBatch", batch_writer).call("start")))
         if self.sink.connector == "table":
             return (Assign("query", writer.call("toTable", self.sink.name)),)
         writer = connector(Name(self.sink.connector)).write_stream(self.sink, writer)
@@ -387,7 +387,7 @@ def _call(function: Node, *args: object, **kwargs: object) -> Node:
 def _hidden(shape: Shape) -> dict[str, object]:
     """What LiveRows is told of hidden columns."""
     hidden: dict[str, object] = {"hidden": list(shape.hidden)} if shape.hidden else {}
-    return hidden | ({"kept": KEPT} if shape.kept else {})
+    return hidden | ({"kept": IN_RESULT} if shape.has_flag else {})
 
 
 def _names(keys: tuple[str, ...] | None) -> object:

@@ -29,14 +29,14 @@ class Resolver:
         self.catalog = catalog
         self.tables = tables
         self._level = 0
-        self._known: dict[str, Columns] = {}
+        self._columns_by_name: dict[str, Columns] = {}
 
     def of_name(self, name: str) -> Columns:
         """The columns of a stream, live table, sink or table."""
-        if name not in self._known:
-            self._known[name] = UNKNOWN  # of a stream that reads itself, inside of its own query
-            self._known[name] = self._of_name(name)
-        return self._known[name]
+        if name not in self._columns_by_name:
+            self._columns_by_name[name] = UNKNOWN  # of a stream that reads itself, inside of its own query
+            self._columns_by_name[name] = self._of_name(name)
+        return self._columns_by_name[name]
 
     def _of_name(self, name: str) -> Columns:
         entry = self.catalog.relation(name)
@@ -44,14 +44,14 @@ class Resolver:
             return self.of_stream(entry)
         if isinstance(entry, Sink) and entry.columns:
             return Columns(tuple((column.name, column.type) for column in entry.columns), True)
-        if self.tables and (known := self.tables(name)):
+        if self.tables and (typed_columns := self.tables(name)):
             return Columns(
-                tuple((column, kind if "<" in kind else kind.upper()) for column, kind in known), True
+                tuple((column, kind if "<" in kind else kind.upper()) for column, kind in typed_columns), True
             )
         feeding = self.catalog.queries_into(name) if entry is not None else []
         columns = self.of_text(feeding[0].text) if feeding else UNKNOWN
         certain = len(feeding) == 1 and feeding[0].live_table
-        return columns if certain else Columns(columns.known)
+        return columns if certain else Columns(columns.named)
 
     def of_stream(self, stream: Stream) -> Columns:
         """The columns of a stream; of CREATE STREAM … AS, those of its query."""
@@ -62,10 +62,10 @@ class Resolver:
         columns = Columns(tuple((column.name, column.type) for column in declared), bool(declared))
         if not declared and stream.query:
             columns = self.of_text(stream.query)
-        mark = stream.watermark
-        if mark and mark.computed:
-            columns = Columns((*columns.known, (mark.column.value, "TIMESTAMP")), columns.complete)
-        return Columns(columns.known) if stream.rejected or stream.stands_for else columns
+        watermark = stream.watermark
+        if watermark and watermark.computed:
+            columns = Columns((*columns.named, (watermark.column.value, "TIMESTAMP")), columns.complete)
+        return Columns(columns.named) if stream.rejected or stream.stands_for else columns
 
     def of_text(self, text: str) -> Columns:
         """The columns of the result of a query."""
@@ -97,19 +97,19 @@ class Resolver:
             return UNKNOWN
         columns = self.of_name(named.value)
         added = tuple((name, "TIMESTAMP") for name in OF_WINDOW_TABLE)
-        return Columns((*columns.known, *added), columns.complete)
+        return Columns((*columns.named, *added), columns.complete)
 
 
 _SHOWN = 12
 """The number of columns that a hint lists."""
 
 
-def hint_of_columns(name: str, known: Sequence[str]) -> str:
+def hint_of_columns(name: str, columns: Sequence[str]) -> str:
     """What to write instead of a column that does not exist: the nearest of those that do, else a list of
     them. name: as it is written.
     """
-    listed = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-    return did_you_mean(name.rpartition(".")[2], known) or f"columns: {listed}"
+    listed = ", ".join(columns[:_SHOWN]) + (", …" if len(columns) > _SHOWN else "")
+    return did_you_mean(name.rpartition(".")[2], columns) or f"columns: {listed}"
 
 
 def list_columns(fault: StreamsqlError, statement: Statement, catalog: Catalog) -> None:
@@ -119,6 +119,6 @@ def list_columns(fault: StreamsqlError, statement: Statement, catalog: Catalog) 
     if not isinstance(fault, EngineFault) or not fault.suggests:
         return
     for query in queries_of(statement):
-        for span, known in Resolver(catalog).missing(read_query(query.text)):
-            if fault.span is not None and query.origin.span(span) == fault.span and known:
-                fault.hint = hint_of_columns(query.text[span.start : span.end], known)
+        for span, columns in Resolver(catalog).missing(read_query(query.text)):
+            if fault.span is not None and query.origin.span(span) == fault.span and columns:
+                fault.hint = hint_of_columns(query.text[span.start : span.end], columns)

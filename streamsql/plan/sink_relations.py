@@ -34,11 +34,13 @@ def _preview(sink: Sink) -> str:
     known, or needs a secret.
     """
     place = next((key for key in _PLACES if sink.option(key)), None)
-    known = {spec.name.casefold() for spec in connector(Name(sink.connector)).reads or ()}
-    if place is None or _PLACES[place] not in known:
+    read_options = {spec.name.casefold() for spec in connector(Name(sink.connector)).reads or ()}
+    if place is None or _PLACES[place] not in read_options:
         return ""
     options = [(_PLACES.get(key.casefold(), key), value) for key, value in sink.options]
-    options = [(k, v) for k, v in options if k.casefold() in known or k.casefold().startswith("kafka.")]
+    options = [
+        (k, v) for k, v in options if k.casefold() in read_options or k.casefold().startswith("kafka.")
+    ]
     if any(redact_option(key, value) == HIDDEN for key, value in options):
         return ""
     return f"PREVIEW USING {sink.connector} {options_sql(tuple(options))};"

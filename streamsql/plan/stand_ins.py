@@ -45,7 +45,7 @@ def given_stream(stream: Stream) -> Stream:
     )
 
 
-def kept_sink(sink: Sink) -> Sink:
+def stand_in_sink(sink: Sink) -> Sink:
     """The sink that takes the place of another one; a live table stays."""
     if sink.is_live:
         return sink

@@ -178,8 +178,8 @@ def _paths(context: Context) -> Iterator[Row]:
 def _contacts(context: Context) -> Iterator[Row]:
     """The servers that streams and sinks name, such as those of Kafka."""
     for name, servers, reason in contacts(_entries(context)):
-        there = "it accepts connections of this machine, and must accept those of the workers"
-        yield "contacts", f"{servers} ({name})", f"{MISSING}: {reason}" if reason else there
+        requirement = "it accepts connections of this machine, and must accept those of the workers"
+        yield "contacts", f"{servers} ({name})", f"{MISSING}: {reason}" if reason else requirement
 
 
 def _entries(context: Context) -> tuple[Stream | Sink, ...]:

@@ -53,8 +53,8 @@ def connection_lost(error: BaseException) -> bool:
 
 
 class ConnectEngine(Engine):
-    """One session on a Connect server at a time. record: names it; keeps: it goes on after `close`, for the
-    time kept_for; "" for ever.
+    """One session on a Connect server at a time. record: names the session; keeps: the session goes on after
+    `close`. session_lifetime: how long it then goes on, as shown; "" for ever.
     """
 
     def __init__(
@@ -64,27 +64,27 @@ class ConnectEngine(Engine):
         self.address = address
         self.record = record
         self.keeps = keeps
-        self.kept_for = ""
+        self.session_lifetime = ""
 
     def _start_session(self, attempt: Attempt) -> None:
         self.say(f"connecting to {self.address.shown}")
         left = sorted(self.record.queries) if self.record.instance else []
         try:
-            known = obstacle(self.address)
-            if known is not None and known.sure:
-                raise self._refused(known)
-            attempt.spark = self._connected(known)
+            hindrance = obstacle(self.address)
+            if hindrance is not None and hindrance.sure:
+                raise self._refused(hindrance)
+            attempt.spark = self._connected(hindrance)
         finally:
             self.say("")
         try:
             self._begin_session(attempt.spark, left)
         except Exception as error:
-            raise self._not_connected(error, known) from error
+            raise self._not_connected(error, hindrance) from error
 
     def _begin_session(self, spark: Any, left: list[str]) -> None:
         """left: the queries that were left running in the session before."""
         self._apply_settings(spark)
-        self.kept_for = _session_timeout(spark)
+        self.session_lifetime = _session_timeout(spark)
         if self._is_new(spark):
             self.record.queries.clear()
             self.events.publish(SparkStarted(spark))
@@ -95,17 +95,17 @@ class ConnectEngine(Engine):
         with suppress(OSError):
             self.record.save()
 
-    def _connected(self, known: Obstacle | None) -> Any:
+    def _connected(self, hindrance: Obstacle | None) -> Any:
         try:
             return self._open()
         except Exception as error:
             if not any(closed in str(error) for closed in _CLOSED):
-                raise self._not_connected(error, known) from error
+                raise self._not_connected(error, hindrance) from error
         self.record.renew()
         try:
             return self._open()
         except Exception as error:
-            raise self._not_connected(error, known) from error
+            raise self._not_connected(error, hindrance) from error
 
     def _open(self) -> Any:
         try:
@@ -144,25 +144,25 @@ class ConnectEngine(Engine):
             words = f"{shown} runs Spark {served}, this console {own}: what only one of them knows is refused"
             self.events.publish(SessionRemark(Note("OTHER_SPARK", words)))
 
-    def _not_connected(self, error: Exception, known: Obstacle | None) -> StartFault:
+    def _not_connected(self, error: Exception, hindrance: Obstacle | None) -> StartFault:
         if isinstance(error, StartFault):
             return error
         text = str(error)
         detail = _DETAILS.search(text)
-        told = detail[1] if detail else next(iter(clean(text)[1].splitlines()), "")
+        fault = detail[1] if detail else next(iter(clean(text)[1].splitlines()), "")
         hint = "is that port the one of a Spark Connect server?"
         if "UNAUTHENTICATED" in text or "PERMISSION_DENIED" in text:
-            told = "it does not take the token" if "token" in self.address.parameters else "it wants a token"
+            fault = "it does not take the token" if "token" in self.address.parameters else "it wants a token"
             hint = f"--remote '{self.address.shown}/;token=${{env:TOKEN}}'"
         elif "UNIMPLEMENTED" in text:
             hint = f"a Connect server of Spark {version('pyspark')}"
-        return self._refused(known or Obstacle(told, hint))
+        return self._refused(hindrance or Obstacle(fault, hint))
 
-    def _refused(self, known: Obstacle) -> StartFault:
+    def _refused(self, hindrance: Obstacle) -> StartFault:
         return StartFault(
             f"{self.address.shown} is no Spark Connect server that takes this console",
-            detail=known.detail,
-            hint=known.hint,
+            detail=hindrance.detail,
+            hint=hindrance.hint,
             code="NO_CONNECT",
         )
 

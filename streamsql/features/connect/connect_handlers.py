@@ -98,7 +98,7 @@ class ConnectHandlers:
             return replace(fetch_rows(frame, parts.cancel, failed), seconds=time.monotonic() - began)
         rows = collect(frame)
         if not rows.columns:
-            return Done(message=plan.defines.told(existed) if plan.defines.kind else "done")
+            return Done(message=plan.defines.outcome(existed) if plan.defines.kind else "done")
         return replace(without_secrets(rows), seconds=time.monotonic() - began)
 
     def _write(self, parts: SessionParts, plan: plans.Write, statement: Statement) -> Result:

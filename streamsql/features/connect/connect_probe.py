@@ -117,12 +117,12 @@ def _context() -> ssl.SSLContext:
 def _answer(connection: socket.socket) -> bytes:
     """The first bytes that a server of HTTP/2 sends."""
     connection.sendall(_PREFACE)
-    known = b""
-    while len(known) < _HEAD and (part := connection.recv(_HEAD - len(known))):
-        known += part
-        if known[:1] in _TLS:
+    received = b""
+    while len(received) < _HEAD and (part := connection.recv(_HEAD - len(received))):
+        received += part
+        if received[:1] in _TLS:
             break
-    return known
+    return received
 
 
 def _of_another_protocol(answer: bytes) -> Obstacle:

@@ -65,7 +65,7 @@ class ConnectSession(Session):
     def __init__(self, config: Config, address: ServerAddress) -> None:
         self.address = address
         self._remarks = list[Note]()
-        self._told_end = False
+        self._end_announced = False
         folder = config.store.folder if config.store else None
         record = SessionRecord.read(address.shown, folder)
         if session := address.parameters.get("session_id"):
@@ -89,9 +89,9 @@ class ConnectSession(Session):
     def _server(self) -> ConnectServer:
         """The server, as planning knows it."""
         settings = self.parts.settings
-        known = settings.configured | settings.given | settings.changed
+        values = settings.configured | settings.given | settings.changed
         others = frozenset(self.on_server.others)
-        return ConnectServer(self.address.shown, known.get(CHECKPOINTS, ""), others)
+        return ConnectServer(self.address.shown, values.get(CHECKPOINTS, ""), others)
 
     def _forget(self) -> None:
         """Forget the runs: the next connection tells what became of them."""
@@ -115,10 +115,10 @@ class ConnectSession(Session):
 
     def _end_of_session(self, result: Result) -> tuple[Note, ...]:
         """A note where the first query starts that is to go on without the console: when it is ended."""
-        lifetime = self.connection.kept_for
-        if not isinstance(result, Started) or not self.keeps or not lifetime or self._told_end:
+        lifetime = self.connection.session_lifetime
+        if not isinstance(result, Started) or not self.keeps or not lifetime or self._end_announced:
             return ()
-        self._told_end = True
+        self._end_announced = True
         words = f"without a console, the server ends the session and its queries after {lifetime}"
         return (Note("SESSION_TIMEOUT", f"{words}, unless it was started with --conf {SESSION_TIMEOUT}=-1"),)
 
@@ -145,7 +145,7 @@ class ConnectSession(Session):
             return ""
         many = "query goes" if len(names) == 1 else "queries go"
         line = f"{len(names)} {many} on at {self.address.shown}: {', '.join(sorted(names))}"
-        lifetime = self.connection.kept_for
+        lifetime = self.connection.session_lifetime
         if not lifetime:
             return line
         end = f"the server ends them {lifetime} after the last console has left, unless it was started with"

@@ -15,7 +15,7 @@ PORT = 15002
 """The port of a Connect server, unless the address has another."""
 ANSWERS_WITHIN = 3.0
 _FORM = re.compile(r"sc://(\[[0-9a-fA-F:]+\]|[^\s:/;@]+)(?::(\d{1,5}))?(?:/(;.*)?)?", re.DOTALL)
-_KNOWN = ("token", "use_ssl", "user_id", "user_agent", "session_id")
+_PARAMETERS = ("token", "use_ssl", "user_id", "user_agent", "session_id")
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ def read_address(url: str) -> ServerAddress:
         key, equals, value = pair.partition("=")
         if not pair:
             continue
-        if not equals or key not in _KNOWN and not key.startswith("x-"):
+        if not equals or key not in _PARAMETERS and not key.startswith("x-"):
             raise UsageFault(
                 f"--remote has an unknown parameter {key}",
-                hint=f"parameters: {', '.join(_KNOWN)}",
+                hint=f"parameters: {', '.join(_PARAMETERS)}",
                 code="NO_CONNECT",
             )
         try:

@@ -173,9 +173,9 @@ def summary_of(frame: Any) -> Rows:
     count, *values = collect(result).rows[0]
     rows = []
     for at, field in enumerate(fields):
-        least, most, unique, avg, std, quartiles, there = values[at * 7 : at * 7 + 7]
+        least, most, unique, avg, std, quartiles, non_null = values[at * 7 : at * 7 + 7]
         avg, std, q25, q50, q75 = map(_rounded, (avg, std, *(quartiles or (None, None, None))))
-        nulls = round(100 * (count - there) / count, 2) if count else None
+        nulls = round(100 * (count - non_null) / count, 2) if count else None
         kind = in_capitals(field.dataType.simpleString())
         rows.append((field.name, kind, least, most, unique, avg, std, q25, q50, q75, count, nulls))
     numeric = tuple(n > 3 for n in range(len(_SUMMARY)))

@@ -12,7 +12,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.option_values import check_secrets, in_full
 from streamsql.connectors.packages import Package, needed
 from streamsql.definitions import Function, Sink, Stream
-from streamsql.features.export.job_arguments import JobArguments, kept_rows
+from streamsql.features.export.job_arguments import JobArguments, stored_rows
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.spark_definitions import path_in_options
 from streamsql.language.statements.base import Statement
@@ -70,7 +70,7 @@ def job_of(plan: Run, file: str, parts: SessionParts) -> Job:
         context,
         arguments.rewrite,
         lambda run: _mode_of(run, parts),
-        lambda table: kept_rows(arguments, table.name, rows_variable(table.name)),
+        lambda table: stored_rows(arguments, table.name, rows_variable(table.name)),
     )
     runs = (*source.feeding, plan)
     streaming = {run.query.name: run.query.checkpoint for run in runs if not run.query.inputs}
@@ -105,8 +105,8 @@ def _mode_of(run: Run, parts: SessionParts) -> Choice:
     mode = running.mode if running else ""
     if not mode:
         try:
-            known = json.loads((Path(run.checkpoint) / MARKER).read_text("utf-8"))
-            mode = str(known["facts"]["mode"])
+            marker = json.loads((Path(run.checkpoint) / MARKER).read_text("utf-8"))
+            mode = str(marker["facts"]["mode"])
         except (OSError, ValueError, KeyError, TypeError):
             return run.choices[0]
     return next((choice for choice in run.choices if choice.mode == mode), run.choices[0])
@@ -117,12 +117,12 @@ def _views(job: Job, runs: tuple[Run, ...], parts: SessionParts) -> list[Program
     texts = [run.query.text for run in runs]
     texts += [s.query for run in runs for s in run.reads.streams if s.query]
     wanted = set[str]().union(*map(names_in_query, texts))
-    kept = parts.temporary.statements()
-    for name, statement in reversed(kept):
+    statements = parts.temporary.statements()
+    for name, statement in reversed(statements):
         if name in wanted:
             wanted |= {relation.name.casefold() for relation in relations_of(statement)}
     programs = []
-    for name, statement in kept:
+    for name, statement in statements:
         if name not in wanted:
             continue
         if is_table(statement):

@@ -70,12 +70,12 @@ class JobArguments:
     secrets: dict[tuple[str, str], str] = field(default_factory=dict)
     environment: dict[str, None] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
-    _known: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    _arguments: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
     def begin(self, entries: Iterable[Stream | Sink], queries: dict[str, str]) -> None:
         """Set the streams and sinks of the program, and its queries."""
         self.queries = queries
-        self._known = _known_values(entries, self.places)
+        self._arguments = _arguments_by_value(entries, self.places)
 
     def rewrite(self, program: Program) -> Program:
         """A program with arguments and environment variables in the place of values."""
@@ -157,9 +157,9 @@ class JobArguments:
         return self._filled(text, places, name)
 
     def _place(self, node: Node) -> Node:
-        if not (isinstance(node, Lit) and isinstance(node.value, str) and node.value in self._known):
+        if not (isinstance(node, Lit) and isinstance(node.value, str) and node.value in self._arguments):
             return node
-        flag, text, default = self._known[node.value]
+        flag, text, default = self._arguments[node.value]
         return self._add(flag, text, default).node
 
     def _text(self, node: Lit) -> Node:
@@ -186,20 +186,20 @@ class JobArguments:
         return name
 
 
-def _known_values(entries: Iterable[Stream | Sink], places: Places) -> dict[str, tuple[str, str, str]]:
+def _arguments_by_value(entries: Iterable[Stream | Sink], places: Places) -> dict[str, tuple[str, str, str]]:
     """(flag, help, default) of each path and address of the entries, by its value."""
     users: dict[str, list[tuple[str, str, bool]]] = {}
     for entry in entries:
         for option, value, is_path in _options(entry, places):
             users.setdefault(value, []).append((entry.name, option, is_path))
-    known = {}
+    arguments = {}
     for value, used in users.items():
         names = list(dict.fromkeys(name for name, _, _ in used))
         _, option, is_path = used[0]
         flag = _slug(option if len(names) > 1 else f"{names[0]}-{option}")
         default = in_full(value) if is_path else value
-        known[value] = (flag, f"the {option} of {', '.join(names)}", default)
-    return known
+        arguments[value] = (flag, f"the {option} of {', '.join(names)}", default)
+    return arguments
 
 
 def _options(entry: Stream | Sink, places: Places) -> Iterable[tuple[str, str, bool]]:
@@ -226,6 +226,6 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-") or "it"
 
 
-def kept_rows(arguments: JobArguments, table: str, rows: str) -> Program:
+def stored_rows(arguments: JobArguments, table: str, rows: str) -> Program:
     """The step that keeps the rows of a live table in a folder. rows: its variable."""
     return (Assign("", Call(Var("kept_in"), (Var(rows), arguments.rows_of(table).node))),)

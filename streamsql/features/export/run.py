@@ -38,7 +38,7 @@ def _notes(parts: SessionParts, plan: Export) -> tuple[Note, ...]:
     running = [
         run.query.name
         for run in plan.queries
-        if (known := parts.queries.all.get(run.query.name.casefold())) and known.status() in GOING_ON
+        if (started := parts.queries.all.get(run.query.name.casefold())) and started.status() in GOING_ON
     ]
     if not running:
         return ()

@@ -81,11 +81,11 @@ def formatted_text(name: str, text: str) -> str:
     """The format of a script; its byte order mark and its line ends are kept. Raises StreamsqlError."""
     from streamsql.features.fmt.format_script import format_script
 
-    mark = _BOM if text.startswith(_BOM) else ""
+    byte_order_mark = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(_BOM)
     windows = "\r\n" in body and body.count("\r\n") == body.count("\n")
     formatted = format_script(Source(name, body.replace("\r\n", "\n") if windows else body))
-    return mark + (formatted.replace("\n", "\r\n") if windows else formatted)
+    return byte_order_mark + (formatted.replace("\n", "\r\n") if windows else formatted)
 
 
 def _read(name: str, shown: str) -> str:

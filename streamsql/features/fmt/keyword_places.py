@@ -148,7 +148,7 @@ class PlaceReader:
         """Take over the places of a query, or of a statement of Spark; False if sqlglot cannot read it."""
         try:
             out = cut(list(tokens))
-            tree, _ = parse_tokens([part for token in out.kept for part in token.parts], self.text)
+            tree, _ = parse_tokens([part for token in out.remaining for part in token.parts], self.text)
         except (StreamsqlError, RecursionError):
             self._unread(tokens)
             return False
@@ -159,20 +159,22 @@ class PlaceReader:
         self.places.keywords.update(span.start for span in out.streams.values())
         within = {span.end for span in out.within.values()}
         if tree is None or type(tree).__name__ == "Command":
-            self._unread(out.kept)
+            self._unread(out.remaining)
             return False
         owned = [own.span for own in out.own.values()]
-        kept = {t.start for t in out.kept}
+        starts = {t.start for t in out.remaining}
         for at, token in enumerate(tokens):
             if token.end in within:
                 self.places.keywords |= {token.start, tokens[at - 1].start}
-        outside = [t for t in tokens if t.start in kept or not any(s.start <= t.start < s.end for s in owned)]
-        self._words(outside, kept, names_of(tree))
+        outside = [
+            t for t in tokens if t.start in starts or not any(s.start <= t.start < s.end for s in owned)
+        ]
+        self._words(outside, starts, names_of(tree))
         return True
 
-    def _words(self, tokens: Sequence[Token], kept: set[int], names: set[int]) -> None:
+    def _words(self, tokens: Sequence[Token], starts: set[int], names: set[int]) -> None:
         for at, token in enumerate(tokens):
-            if token.kind != "word" or token.start not in kept:
+            if token.kind != "word" or token.start not in starts:
                 continue
             before = tokens[at - 1] if at else None
             after = tokens[at + 1] if at + 1 < len(tokens) else None

@@ -120,13 +120,13 @@ def _head(items: Sequence[Item], places: Places) -> Doc:
     """The clauses of a statement: the line breaks of the source, or a line for each if they do not fit."""
     starts = [n for n, i in enumerate(items) if n and first_of(i).start in places.heads]
     pieces = [items[a:b] for a, b in zip([0, *starts], [*starts, len(items)], strict=True)]
-    kept = any(on_new_line(p[0]) for p in pieces[1:])
+    broken = any(on_new_line(p[0]) for p in pieces[1:])
     docs: list[Doc] = []
     for piece in pieces[1:]:
         content = _layout.plain(piece)
         if on_new_line(piece[0]):
             docs += [HARD, content]
-        elif kept or places.heads[first_of(piece[0]).start] in _JOINED:
+        elif broken or places.heads[first_of(piece[0]).start] in _JOINED:
             docs.append(group([Line(), content]))
         else:
             docs += [Line(), content]

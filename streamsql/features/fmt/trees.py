@@ -157,8 +157,8 @@ class Layout:
             lines = [[Line() if n else SOFT, self.plain(p)] for n, p in enumerate(window)]
             return group([opening, Indent(lines), SOFT, closing])
         lines = [[before(p[0]) if n else SOFT, self._with_comma(p)] for n, p in enumerate(pieces)]
-        kept = "spaced" in paren.opening.marks and on_new_line(paren.items[0])
-        return group([opening, Indent(lines), SOFT, closing], broken=kept)
+        broken = "spaced" in paren.opening.marks and on_new_line(paren.items[0])
+        return group([opening, Indent(lines), SOFT, closing], broken=broken)
 
     def _filled(self, opening: Doc, pieces: Sequence[Sequence[Item]], closing: Doc) -> Doc:
         first, *rest = pieces

@@ -65,8 +65,8 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
 
 def _reported(parts: SessionParts, stream: Stream) -> list[tuple[Running, EventTimes]]:
     """What the newest micro-batches of the queries over a stream have reported."""
-    for each in parts.queries.all.values():
-        each.catch_up()
+    for running in parts.queries.all.values():
+        running.catch_up()
     return measured_of(stream, parts.queries.all.values())
 
 
@@ -76,9 +76,9 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
     """
     stream = plan.stream
     assert stream.watermark
-    known = _reported(parts, stream)
+    reported = _reported(parts, stream)
     again = again or f"a {stream.connector} source cannot be read again"
-    if not known:
+    if not reported:
         raise InputFault(
             f"no query has read rows of {stream.name} yet",
             detail=f"{again}: the reports of queries tell its lateness",
@@ -86,7 +86,7 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
             span=statement.name.span,
             code="NO_RECORDS",
         )
-    running, times = max(known, key=lambda pair: pair[1].rows)
+    running, times = max(reported, key=lambda pair: pair[1].rows)
     delay = seconds(stream.watermark.delay)
     measured = _of_micro_batches(times, delay)
     text = f"{again}: all rows of a micro-batch count as late as its latest"
@@ -138,7 +138,7 @@ def _facts(measured: Measured, delay: float, query: str, zone: str) -> list[tupl
     if not measured.late:
         return [*facts, ("lateness", "not known before the second micro-batch with rows")]
     share = measured.beyond / measured.compared
-    half, *kept = measured.late
+    half, *delays = measured.late
     facts += [
         ("rows compared with earlier ones", measured.compared),
         ("late by the delay or more", f"{measured.beyond:,} ({share:.2%})"),
@@ -146,7 +146,7 @@ def _facts(measured: Measured, delay: float, query: str, zone: str) -> list[tupl
     ]
     facts += [
         (f"delay that keeps {name}", _keeping(late))
-        for name, late in zip(("99 %", "99.9 %", "100 %"), kept, strict=True)
+        for name, late in zip(("99 %", "99.9 %", "100 %"), delays, strict=True)
     ]
     return facts
 

@@ -169,10 +169,10 @@ def show_topics(statement: ShowTopics, context: Context) -> Plan:
     entry = context.catalog.target(statement.entry.value)
     if entry is None:
         entries = (context.catalog.streams, context.catalog.sinks)
-        known = [e.name for part in entries for e in part.values() if e.connector == "kafka"]
+        names = [e.name for part in entries for e in part.values() if e.connector == "kafka"]
         raise NameFault(
             f"there is no stream or sink {statement.entry}",
-            hint=did_you_mean(statement.entry.value, known) or "SHOW TOPICS FROM 'host:port'; names brokers",
+            hint=did_you_mean(statement.entry.value, names) or "SHOW TOPICS FROM 'host:port'; names brokers",
             span=statement.entry.span,
             code="UNKNOWN_STREAM",
         )

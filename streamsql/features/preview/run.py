@@ -100,8 +100,8 @@ class Previewer:
         stream, notes = suggested(stream, seen, folders)
         self.notes += notes
         rows = self._rows(stream, limit)
-        mark = stream.watermark
-        if mark and rows.rows and all(v is None for v in _values(rows, mark.column.value)):
+        watermark = stream.watermark
+        if watermark and rows.rows and all(v is None for v in _values(rows, watermark.column.value)):
             stream = replace(stream, watermark=None)
             rows = self._rows(stream, limit)
         return stream, rows

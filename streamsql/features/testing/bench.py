@@ -27,7 +27,7 @@ class Bench:
         self.session = session
         self.cancel = cancel
         self.failures: list[Running] = []
-        self._known: set[int] = set()
+        self._counted_failures: set[int] = set()
         self._views: dict[str, tuple[Any, ChangesView]] = {}
         self._counted: dict[str, int] = {}
 
@@ -52,8 +52,8 @@ class Bench:
                 if isinstance(error, TimeFault) or self.cancel.cancelled:
                     raise
         for running in self.session.queries.all.values():
-            if id(running) not in self._known and running.status() == "FAILED":
-                self._known.add(id(running))
+            if id(running) not in self._counted_failures and running.status() == "FAILED":
+                self._counted_failures.add(id(running))
                 self.failures.append(running)
         self.watch()
 
@@ -82,7 +82,7 @@ class Bench:
     def changes(self, name: str) -> list[tuple[Any, ...]]:
         """The changes of a live table or sink since begin_step: the operation, then its columns."""
         names = [n for n in self._counted if n == name or n.startswith(f"{name}$$")]
-        return [change for each in names for change in self._changes(each)]
+        return [change for part in names for change in self._changes(part)]
 
     def _changes(self, name: str) -> list[tuple[Any, ...]]:
         new = self._count(name) - self._counted[name]

@@ -10,7 +10,7 @@ from streamsql.errors import RuleFault, Span, StreamsqlError, UnmetExpectation
 from streamsql.features.testing import statement as statements
 from streamsql.features.testing.bench import Bench
 from streamsql.features.testing.further_rows import prepared
-from streamsql.features.testing.tables import Row, Table, expected_rows, kept_rows, selected, table_of
+from streamsql.features.testing.tables import Row, Table, expected_rows, rows_of_sink, selected, table_of
 from streamsql.language.origin import Origin
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.tokens import quote, quote_name
@@ -35,7 +35,7 @@ def _rows(bench: Bench, statement: statements.ExpectRows) -> None:
 
 
 def _changes(bench: Bench, statement: statements.ExpectChanges) -> None:
-    sink, rows = kept_rows(bench, statement.name)
+    sink, rows = rows_of_sink(bench, statement.name)
     columns = tuple((f.name, f.dataType.simpleString()) for f in rows.schema.fields)
     own = columns[0][0].casefold() == "_op"  # what is written into the sink are changes
     table = Table(
@@ -48,7 +48,7 @@ def _changes(bench: Bench, statement: statements.ExpectChanges) -> None:
 
 
 def _no_changes(bench: Bench, statement: statements.ExpectNoChanges) -> None:
-    sink, rows = kept_rows(bench, statement.name)
+    sink, rows = rows_of_sink(bench, statement.name)
     changes = bench.changes(sink.name.casefold())
     if not changes:
         return

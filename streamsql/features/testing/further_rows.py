@@ -35,7 +35,7 @@ def _own(session: Session, name: Name, query: str) -> Name:
     return replace(name, value=own.name)
 
 
-def kept(session: Session, name: str) -> list[Any]:
+def all_rows(session: Session, name: str) -> list[Any]:
     """All LiveRows of a sink: of its queries, and of what was inserted by itself."""
     own = name.casefold()
     return [rows for key, rows in session.live.items() if key == own or key.startswith(f"{own}$$")]

@@ -95,9 +95,9 @@ def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
             span=statement.file.span,
             code="CONNECTOR_NOT_SUPPORTED",
         )
-    told = file_rows(stream, path)
-    if told is not None:
-        return _write(stream, _written(stream, told, _names_of(stream)), context)
+    lines = file_rows(stream, path)
+    if lines is not None:
+        return _write(stream, _written(stream, lines, _names_of(stream)), context)
     options = [(k, v) for k, v in original.options if k.casefold() != using.path_option.casefold()]
     file = (using.path_option, path)
     frame = using.at_rest(replace(original, columns=stream.columns, options=(*options, file)), context.places)

@@ -42,7 +42,7 @@ class PythonSession:
         source = Source("streamsql.run", statements)
         try:
             written, variables = split_script(source), self.session.variables
-            body = tuple(parse(each, variables, in_test=True) for each in written)
+            body = tuple(parse(statement, variables, in_test=True) for statement in written)
             assert body, "there is no statement"
             run_test(self._bench, Test(name=Name("run", body[0].span), body=body), source)
         except StreamsqlError as error:

@@ -50,7 +50,7 @@ class TextReport:
         self.color = color
         self.progress = progress
         self._file = ""
-        self._told = ""
+        self._last_error = ""
 
     def begins(self, case: Case, number: int, count: int) -> None:
         if self.progress:
@@ -68,10 +68,10 @@ class TextReport:
         self._line(f"{word} {seconds}  {harmless(case.name)}")
         if outcome.error:
             text = explained(outcome.error)
-            if not outcome.in_test and text == self._told:
+            if not outcome.in_test and text == self._last_error:
                 text = "error: the pipeline cannot be loaded, as above"
             else:
-                self._told = text
+                self._last_error = text
             self._line(paint_error(text) if self.color else text)
 
     def summary(self, outcomes: Sequence[Outcome]) -> None:

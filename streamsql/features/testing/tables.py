@@ -10,7 +10,7 @@ from streamsql.calls import run
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, RuleFault, StreamsqlError, did_you_mean
 from streamsql.features.testing.bench import Bench
-from streamsql.features.testing.further_rows import kept
+from streamsql.features.testing.further_rows import all_rows
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
@@ -64,7 +64,7 @@ def table_of(bench: Bench, name: Name) -> Table:
     catalog = bench.session.catalog
     sink = catalog.sinks.get(name.value.casefold())
     if sink is not None:
-        return _kept(bench, sink, name)
+        return _table_of_sink(bench, sink, name)
     if isinstance(catalog.relation(name.value), Stream):
         raise RuleFault(
             f"{name} is a stream: EXPECT compares live tables, sinks, tables and views",
@@ -74,11 +74,11 @@ def table_of(bench: Bench, name: Name) -> Table:
         )
     spark = bench.session.spark
     if name.value.casefold() not in catalog.tables and not spark.catalog.tableExists(name.value):
-        known = [s.name for s in catalog.sinks.values() if not s.owner]
-        known += [t.name for t in catalog.tables.values()]
+        names = [s.name for s in catalog.sinks.values() if not s.owner]
+        names += [t.name for t in catalog.tables.values()]
         raise NameFault(
             f"there is no live table, sink, table or view {name}",
-            hint=did_you_mean(name.value, known) or _listed(known),
+            hint=did_you_mean(name.value, names) or _listed(names),
             span=name.span,
             code="UNKNOWN_RELATION",
         )
@@ -86,19 +86,19 @@ def table_of(bench: Bench, name: Name) -> Table:
     return Table(_columns(frame.schema), collect(frame).rows)
 
 
-def kept_rows(bench: Bench, name: Name) -> tuple[Sink, Any]:
+def rows_of_sink(bench: Bench, name: Name) -> tuple[Sink, Any]:
     """The live table or sink of that name, with its LiveRows. Raises NameFault or RuleFault at the name."""
     catalog = bench.session.catalog
     sink = catalog.sinks.get(name.value.casefold())
     if sink is None:
-        known = [s.name for s in catalog.sinks.values() if not s.owner]
+        names = [s.name for s in catalog.sinks.values() if not s.owner]
         raise NameFault(
             f"there is no live table or sink {name}",
-            hint=did_you_mean(name.value, known) or _listed(known),
+            hint=did_you_mean(name.value, names) or _listed(names),
             span=name.span,
             code="UNKNOWN_LIVE_TABLE",
         )
-    rows = kept(bench.session, sink.name)
+    rows = all_rows(bench.session, sink.name)
     if not rows:
         raise RuleFault(
             f"no query of the pipeline writes into {sink.name}",
@@ -109,23 +109,25 @@ def kept_rows(bench: Bench, name: Name) -> tuple[Sink, Any]:
     return sink, rows[0]
 
 
-def _kept(bench: Bench, sink: Sink, name: Name) -> Table:
-    columns = _columns(kept_rows(bench, name)[1].schema)
+def _table_of_sink(bench: Bench, sink: Sink, name: Name) -> Table:
+    columns = _columns(rows_of_sink(bench, name)[1].schema)
     names = [n for n, _ in columns]
-    there = [row for rows in kept(bench.session, sink.name) for row in _in_columns(rows, names, bench.zone)]
+    written = [
+        row for rows in all_rows(bench.session, sink.name) for row in _in_columns(rows, names, bench.zone)
+    ]
     if sink.stands_for and sink.stands_for.keeps_in_step and columns[0][0] == "_op":
-        return Table(columns[1:], _applied(there))
-    return Table(columns, there)
+        return Table(columns[1:], _applied(written))
+    return Table(columns, written)
 
 
 def _in_columns(rows: Any, names: list[str], zone: str) -> list[Row]:
     """The rows of one writer in the columns of a sink; a column that it has not is NULL."""
     table = rows.rows()[0]
-    there = [] if table is None else values(table, rows.schema, zone)
+    values_of_rows = [] if table is None else values(table, rows.schema, zone)
     own = [f.name for f in rows.schema.fields]
     if own == names or len(own) == len(names) and not set(own) & set(names):
-        return [tuple(row) for row in there]
-    return [tuple(row[own.index(n)] if n in own else None for n in names) for row in there]
+        return [tuple(row) for row in values_of_rows]
+    return [tuple(row[own.index(n)] if n in own else None for n in names) for row in values_of_rows]
 
 
 def _applied(changes: Sequence[Row]) -> list[Row]:
@@ -149,8 +151,8 @@ def selected(bench: Bench, text: str) -> Table:
     return Table(_columns(frame.schema), collect(frame).rows)
 
 
-def _listed(known: list[str]) -> str:
-    return f"there are: {', '.join(known[:8])}" if known else "the pipeline defines none"
+def _listed(names: list[str]) -> str:
+    return f"there are: {', '.join(names[:8])}" if names else "the pipeline defines none"
 
 
 def _columns(schema: Any) -> tuple[tuple[str, str], ...]:

@@ -32,7 +32,7 @@ class Verification(Plan):
     """VERIFY. program: defines `expected`, the function of the SELECT, and `reader`, a LateRows of the query;
     with inputs, `rest`, the same function over these inputs; for a sink of messages, `messages`, which rows
     become. streams: how many it reads; inputs: those of its first stateful operations, at which rows may be
-    late; sessions: whether these are grouped by sessions; there: the rows of the sink, None where its
+    late; sessions: whether these are grouped by sessions; sink_rows: the rows of the sink, None where its
     format reads them.
     """
 
@@ -43,7 +43,7 @@ class Verification(Plan):
     streams: int
     inputs: int = 0
     sessions: bool = False
-    there: Node | None = None
+    sink_rows: Node | None = None
     messages: bool = False
 
 
@@ -74,7 +74,7 @@ def verify(statement: Verify, context: Context) -> Plan:
     folder = query.checkpoint or context.places.checkpoint(query.name)
     arguments = (Var("spark"), lit(folder), result, lit(streams), lit(functions))
     rest = (Assign("rest", rest_function(sources, result)),) if functions else ()
-    there, messages = _read_back(sink)
+    sink_rows, messages = _read_back(sink)
     program = (
         *sources.program,
         *steps,
@@ -84,7 +84,7 @@ def verify(statement: Verify, context: Context) -> Plan:
         Assign("reader", Call(Var(READER), arguments)),
     )
     reads, count = reads_of(sources), len(functions)
-    return Verification(query, sink, program, reads, len(streams), count, sessions, there, bool(messages))
+    return Verification(query, sink, program, reads, len(streams), count, sessions, sink_rows, bool(messages))
 
 
 def _read_back(sink: Sink) -> tuple[Node | None, Node | None]:

@@ -54,8 +54,8 @@ def _verify(parts: SessionParts, plan: Verification, statement: Verify) -> Done:
         parts.queries.wait([name], parts.cancel, idle=True, timeout=None)
     check_servers((plan.sink,))
     env = parts.env(plan.program, plan.reads)
-    if plan.there is not None:
-        parts.packages.provide(parts.spark, (Assign("there", plan.there),), parts.cancel)
+    if plan.sink_rows is not None:
+        parts.packages.provide(parts.spark, (Assign("sink_rows", plan.sink_rows),), parts.cancel)
     check_drivers(parts, (plan.sink,))
     run(plan.program, env)
     reader = env["reader"]
@@ -70,14 +70,14 @@ def _verify(parts: SessionParts, plan: Verification, statement: Verify) -> Done:
     mode = _mode(parts, plan, statement)
     rows = [reader.all_rows(at) for at in range(plan.streams)]
     expected = env["expected"](*rows)
-    there = _there(parts, plan, expected.schema, mode, env)
-    difference = _difference(_as_written(plan, expected, env), there, plan, mode)
+    sink_rows = _sink_rows(parts, plan, expected.schema, mode, env)
+    difference = _difference(_as_written(plan, expected, env), sink_rows, plan, mode)
     of = count(difference.total, "row")
     if not difference.size:
         number = count(len(batches), "micro-batch")
         verified = f"{plan.query.name} is verified: {of}, those of its SELECT as a batch ({number})"
         return Done(message="; ".join([verified, *_lost(parts, plan)]))
-    because = [*_because(parts, plan, difference, rows, there, env, mode), *_lost(parts, plan)]
+    because = [*_because(parts, plan, difference, rows, sink_rows, env, mode), *_lost(parts, plan)]
     raise InputFault(
         f"{plan.query.name} has {of}, {difference.lacks} missing and {difference.extra} too many against its "
         "SELECT as a batch",
@@ -134,7 +134,7 @@ def _message(plan: Verification, columns: list[str]) -> list[str]:
     return [*key, value, *(["headers"] if "headers" in columns else [])]
 
 
-def _there(parts: SessionParts, plan: Verification, schema: Any, mode: str, env: dict[str, Any]) -> Any:
+def _sink_rows(parts: SessionParts, plan: Verification, schema: Any, mode: str, env: dict[str, Any]) -> Any:
     """The rows that the sink has."""
     if plan.sink.is_live:
         rows = parts.live.get(plan.sink.name.casefold())
@@ -142,14 +142,14 @@ def _there(parts: SessionParts, plan: Verification, schema: Any, mode: str, env:
         return rows.frame(parts.spark)
     from pyspark.sql import functions as F
 
-    if plan.there is None:
+    if plan.sink_rows is None:
         options = {k: v for k, v in plan.sink.options if k.casefold() not in ("path", "retention")}
         reader = parts.spark.read.format(plan.sink.connector).schema(schema).options(**options)
         try:
             return reader.load(plan.sink.option("path")).select(*schema.names)
         except Exception:  # nothing was written
             return parts.spark.createDataFrame([], schema)
-    frame = evaluate(plan.there, env)
+    frame = evaluate(plan.sink_rows, env)
     if not plan.messages:
         return frame.select(*(F.col(quote_name(f.name)).cast(f.dataType) for f in schema.fields))
     columns = env["messages"](parts.spark.createDataFrame([], schema)).columns
@@ -159,23 +159,23 @@ def _there(parts: SessionParts, plan: Verification, schema: Any, mode: str, env:
     return frame.selectExpr(*_message(plan, columns))
 
 
-def _difference(expected: Any, there: Any, plan: Verification, mode: str) -> Difference:
+def _difference(expected: Any, sink_rows: Any, plan: Verification, mode: str) -> Difference:
     """The rows that differ."""
     from pyspark.sql import functions as F
 
-    different = _different(expected, there)
+    different = _different(expected, sink_rows)
     keyed = [n for n, name in enumerate(expected.columns) if name.casefold() in _keys(plan, mode)]
     if keyed:
-        different = _one_of_each(different, [f"c{n}" for n in keyed])
+        different = _one_of_key(different, [f"c{n}" for n in keyed])
     total, lacks, extra = different.selectExpr(
-        "coalesce(sum(there), 0)",
+        "coalesce(sum(in_sink), 0)",
         "coalesce(sum(greatest(sign, 0)), 0)",
         "coalesce(sum(greatest(-sign, 0)), 0)",
     ).first()
     if not lacks and not extra:
         return Difference(total, 0, 0, [], [])
     rows = collect(
-        different.where("sign <> 0").drop("there", "wanted").orderBy(F.desc("sign"), "c0").limit(COMPARED)
+        different.where("sign <> 0").drop("in_sink", "wanted").orderBy(F.desc("sign"), "c0").limit(COMPARED)
     ).rows
     missing = [row[:-1] for row in rows for _ in range(max(0, row[-1]))]
     surplus = [row[:-1] for row in rows for _ in range(max(0, -row[-1]))]
@@ -194,32 +194,32 @@ def _keys(plan: Verification, mode: str) -> set[str]:
     return {k.casefold() for k in plan.sink.key}
 
 
-def _different(expected: Any, there: Any) -> Any:
-    """Each row of both once, with more columns: wanted and there, how often the batch and the sink have it;
+def _different(expected: Any, sink_rows: Any) -> Any:
+    """Each row of both once, with more columns: wanted and in_sink, how often the batch and the sink have it;
     sign, how often less than the batch the sink has it.
     """
     from pyspark.sql import functions as F
 
     names = [f"c{n}" for n in range(len(expected.columns))]
-    wanted = expected.toDF(*names).select("*", F.lit(1).alias("wanted"), F.lit(0).alias("there"))
-    has = there.toDF(*names).select("*", F.lit(0).alias("wanted"), F.lit(1).alias("there"))
-    sums = (F.sum("wanted").alias("wanted"), F.sum("there").alias("there"))
-    return wanted.unionAll(has).groupBy(*names).agg(*sums).withColumn("sign", F.expr("wanted - there"))
+    wanted = expected.toDF(*names).select("*", F.lit(1).alias("wanted"), F.lit(0).alias("in_sink"))
+    has = sink_rows.toDF(*names).select("*", F.lit(0).alias("wanted"), F.lit(1).alias("in_sink"))
+    sums = (F.sum("wanted").alias("wanted"), F.sum("in_sink").alias("in_sink"))
+    return wanted.unionAll(has).groupBy(*names).agg(*sums).withColumn("sign", F.expr("wanted - in_sink"))
 
 
-def _one_of_each(different: Any, keys: list[str]) -> Any:
+def _one_of_key(different: Any, keys: list[str]) -> Any:
     """For a sink with one row of each key: the batch may have several, of which the sink has one."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     of_key = Window.partitionBy(*keys)
-    kept = F.max(F.expr("wanted > 0 AND there > 0")).over(of_key)
+    matched = F.max(F.expr("wanted > 0 AND in_sink > 0")).over(of_key)
     place = F.row_number().over(Window.partitionBy(*keys, F.expr("sign > 0")).orderBy(F.lit(1)))
-    sign = F.expr("CASE WHEN sign > 0 THEN IF(kept OR place > 1, 0, 1) ELSE sign END")
+    sign = F.expr("CASE WHEN sign > 0 THEN IF(matched OR place > 1, 0, 1) ELSE sign END")
     return (
-        different.select("*", kept.alias("kept"), place.alias("place"))
+        different.select("*", matched.alias("matched"), place.alias("place"))
         .withColumn("sign", sign)
-        .drop("kept", "place")
+        .drop("matched", "place")
     )
 
 
@@ -233,7 +233,7 @@ def _because(
     plan: Verification,
     difference: Difference,
     rows: list[Any],
-    there: Any,
+    sink_rows: Any,
     env: dict[str, Any],
     mode: str,
 ) -> list[str]:
@@ -249,7 +249,7 @@ def _because(
             if any(i is None for i in inputs):
                 return _unexplained(parts, plan, late)
             sizes.append(
-                _difference(_as_written(plan, env["rest"](*rows, *inputs), env), there, plan, mode).size
+                _difference(_as_written(plan, env["rest"](*rows, *inputs), env), sink_rows, plan, mode).size
             )
         except Exception:  # the SELECT cannot be computed from these inputs
             return _unexplained(parts, plan, late)

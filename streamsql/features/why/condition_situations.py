@@ -61,11 +61,11 @@ def _of_part(evidence: Evidence, part: Part) -> Verdict | None:
     row = evidence.probes.row(part.select(f"{part.counts}, count_if({together}) AS kept"), True)
     if row is None or not row["n"] or row["kept"]:
         return None
-    kept_by = part.kept_by(row)
+    rows_by_condition = part.kept_by(row)
     facts: list[Fact] = [("rows before the filter", row["n"]), ("rows after it", 0)]
-    facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in kept_by]
-    least, fewest = min(kept_by, key=lambda pair: pair[1])
-    culprits = [c for c, rows in kept_by if not rows] or [least]
+    facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in rows_by_condition]
+    least, fewest = min(rows_by_condition, key=lambda pair: pair[1])
+    culprits = [c for c, rows in rows_by_condition if not rows] or [least]
     values, better = _values_of(evidence, part, culprits[0])
     facts += values
     where = f" of stream {part.stream}" if part.stream else ""

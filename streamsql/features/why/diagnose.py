@@ -95,7 +95,7 @@ def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evid
     verdict = _first(evidence, (no_data, *alone, unreadable, wrong_times))
     verdict = verdict or _lost_by(reading, stream) or _first(evidence, (filtered_out,))
     runs = [query.name for query in reading if query.running is not None and not query.running.over]
-    return verdict or _there(evidence, stream, runs)
+    return verdict or _content(evidence, stream, runs)
 
 
 def _first(evidence: Evidence, situations: Sequence[Situation]) -> Verdict | None:
@@ -119,7 +119,7 @@ def _lost_by(reading: list[Evidence], stream: Stream) -> Verdict | None:
     return None
 
 
-def _there(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:
+def _content(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:
     """What a stream holds, where nothing is wrong with it."""
     name = quote_name(stream.name)
     row = evidence.probes.row(f"SELECT count(*) FROM {name}")

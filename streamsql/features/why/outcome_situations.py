@@ -277,8 +277,8 @@ def _bounding(evidence: Evidence) -> str:
     for stream in evidence.streams:
         column = next((c for c in stream.columns if c.type.upper().startswith("TIMESTAMP")), None)
         if column:
-            mark = Watermark(Name(column.name), "10 minutes")
-            return proposals.join(proposals.redefined(evidence, replace(stream, watermark=mark)), again)
+            watermark = Watermark(Name(column.name), "10 minutes")
+            return proposals.join(proposals.redefined(evidence, replace(stream, watermark=watermark)), again)
     return ""
 
 
@@ -288,10 +288,10 @@ def _with_range(evidence: Evidence) -> str:
     for part in evidence.query_parts:
         join = part.block.joins[0] if part.block.joins else None
         sides = [part.block.relation, join.relation] if join else []
-        known = [(r, times.get(r.name.casefold())) for r in sides if r is not None and r.name]
-        if join is None or join.condition is None or part.stream or len(known) < 2:
+        timed_sides = [(r, times.get(r.name.casefold())) for r in sides if r is not None and r.name]
+        if join is None or join.condition is None or part.stream or len(timed_sides) < 2:
             continue
-        columns = [f"{quote_name(r.alias or r.name)}.{quote_name(c)}" for r, c in known if c]
+        columns = [f"{quote_name(r.alias or r.name)}.{quote_name(c)}" for r, c in timed_sides if c]
         if len(columns) == 2:
             end = join.condition.span.end
             wider = f" AND {columns[1]} BETWEEN {columns[0]} AND {columns[0]} + INTERVAL 1 HOUR"

@@ -69,15 +69,15 @@ def redefined(evidence: Evidence, stream: Stream) -> str:
 
 def _rows_again(evidence: Evidence, stream: Stream) -> str:
     """The INSERT that gives a values stream its rows again; "" when they are many."""
-    known = evidence.parts.catalog.streams.get(stream.name.casefold(), stream)
-    listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in known.columns)
-    raw = replace(known, watermark=None)
+    defined = evidence.parts.catalog.streams.get(stream.name.casefold(), stream)
+    listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in defined.columns)
+    raw = replace(defined, watermark=None)
     rows = evidence.probes.rows(
         f"SELECT {listed} FROM {quote_name(stream.name)} LIMIT {MOST + 1}", stream=raw
     )
     if not rows or len(rows) > MOST:
         return ""
-    lines = (", ".join(map(_literal, row, known.columns)) for row in rows)
+    lines = (", ".join(map(_literal, row, defined.columns)) for row in rows)
     return f"INSERT INTO {quote_name(stream.name)} VALUES {', '.join(f'({line})' for line in lines)}"
 
 
@@ -161,8 +161,8 @@ def _literal(text: str | None, column: Column) -> str:
 def with_options(stream: Stream, options: Mapping[str, str | None]) -> Stream:
     """A stream with other values of some options; None takes one out."""
     given = {k.casefold(): v for k, v in options.items()}
-    kept = [(k, v) for k, v in stream.options if k.casefold() not in given]
-    return replace(stream, options=(*kept, *((k, v) for k, v in options.items() if v is not None)))
+    unchanged = [(k, v) for k, v in stream.options if k.casefold() not in given]
+    return replace(stream, options=(*unchanged, *((k, v) for k, v in options.items() if v is not None)))
 
 
 def with_column(stream: Stream, name: str, kind: str) -> Stream:
@@ -179,8 +179,8 @@ def with_delay(stream: Stream, delay: str) -> Stream:
 
 def computed(stream: Stream, name: str, expression: str) -> Stream:
     """A stream whose event time is computed from a column, under that column's name."""
-    mark = stream.watermark
-    delay = mark.delay if mark else "10 minutes"
+    watermark = stream.watermark
+    delay = watermark.delay if watermark else "10 minutes"
     return replace(stream, watermark=Watermark(Name(name), delay, Fragment(expression)))
 
 

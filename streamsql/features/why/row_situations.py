@@ -59,8 +59,8 @@ def _malformed(evidence: Evidence, stream: Stream) -> Verdict | None:
 
 def _unfit(evidence: Evidence, stream: Stream) -> Iterator[tuple[Column, int, str]]:
     """The columns of a stream of files whose text is no value of their type: in how many rows, and one."""
-    mark = stream.watermark.column.value.casefold() if stream.watermark else ""
-    columns = [c for c in stream.columns if c.type.upper() != "STRING" and c.name.casefold() != mark]
+    time_column = stream.watermark.column.value.casefold() if stream.watermark else ""
+    columns = [c for c in stream.columns if c.type.upper() != "STRING" and c.name.casefold() != time_column]
     if stream.connector not in ROW_FILES or not columns:
         return
     raw = replace(stream, watermark=None)
@@ -170,18 +170,18 @@ def _texts(evidence: Evidence, stream: Stream) -> list[str]:
 
 def _readable(stream: Stream, texts: list[str]) -> tuple[Stream | None, str]:
     """A stream that reads such times, and what does it; None when no pattern is known."""
-    mark = stream.watermark
-    assert mark
-    if mark.computed is None:
+    watermark = stream.watermark
+    assert watermark
+    if watermark.computed is None:
         option = "timestampNTZFormat" if _is_ntz(stream) else "timestampFormat"
         pattern = time_pattern(texts)
         if pattern:
             return proposals.with_options(stream, {option: pattern}), f"{option} {quote(pattern)}"
         if is_iso(texts) and stream.option(option):
             return proposals.with_options(stream, {option: None}), f"no {option}"
-        stream = proposals.with_column(stream, mark.column.value, "STRING")
-    written = time_expression(_inside(mark), texts)
-    return (proposals.computed(stream, mark.column.value, written), written) if written else (None, "")
+        stream = proposals.with_column(stream, watermark.column.value, "STRING")
+    written = time_expression(_inside(watermark), texts)
+    return (proposals.computed(stream, watermark.column.value, written), written) if written else (None, "")
 
 
 def _inside(watermark: Watermark) -> str:
@@ -202,13 +202,13 @@ def some_late(evidence: Evidence) -> Verdict | None:
     if not late:
         return None
     facts, _, missed = late_facts(evidence)
-    kept = evidence.plan.late
-    what = f"written into {kept.sink.name}" if kept is not None else "dropped"
+    late_rows = evidence.plan.late
+    what = f"written into {late_rows.sink.name}" if late_rows is not None else "dropped"
     shown = ""
-    if kept is not None:
+    if late_rows is not None:
         shown = (
-            proposals.join(f"SELECT * FROM {quote_name(kept.sink.name)} LIMIT 10")
-            if kept.sink.is_live
+            proposals.join(f"SELECT * FROM {quote_name(late_rows.sink.name)} LIMIT 10")
+            if late_rows.sink.is_live
             else ""
         )
     elif not evidence.plan.transient and not evidence.query.together:

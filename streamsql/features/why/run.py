@@ -247,9 +247,9 @@ def hidden_rows(parts: SessionParts, text: str, table: Sink | None = None) -> Ve
     row = probes.row(part.select(part.counts))
     if row is None or not row["n"]:
         return None
-    kept_by = part.kept_by(row)
+    rows_by_condition = part.kept_by(row)
     facts: list[Fact] = [("rows there", row["n"])]
-    facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in kept_by]
+    facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in rows_by_condition]
     zone = str(parts.spark.conf.get(ZONE))
     shifted = _in_utc(part, probes, zone)
     if shifted:
@@ -259,7 +259,7 @@ def hidden_rows(parts: SessionParts, text: str, table: Sink | None = None) -> Ve
         sentence=f"{count(row['n'], 'row')} {'is' if row['n'] == 1 else 'are'} there, and the WHERE of the "
         "SELECT keeps none",
         facts=tuple(facts),
-        proposal=_without(part, [c for c, rows in kept_by if not rows]),
+        proposal=_without(part, [c for c, rows in rows_by_condition if not rows]),
     )
 
 

@@ -270,10 +270,10 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         facts.append(("micro-batch under way for", brief(begun)))
     if limits and rate:
         per_batch = int(stream.option(limits[0]) or 1) if stream.option(limits[0]).isdigit() else 1
-        each = 1 / rate  # seconds from one micro-batch to the next
+        interval = 1 / rate  # seconds from one micro-batch to the next
         if trigger and trigger.kind == "every":
-            each = max(each, seconds(trigger.interval))
-        facts.append(("done in about", brief(number / per_batch * each)))
+            interval = max(interval, seconds(trigger.interval))
+        facts.append(("done in about", brief(number / per_batch * interval)))
     if trigger and trigger.kind == "every" and begun is None:
         facts.append(("trigger", f"EVERY {trigger.interval}"))
         left = _until_trigger(seconds(trigger.interval))
@@ -335,8 +335,8 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     files = sum(len(files_of.matching) for files_of in listings if files_of is not None)
     if files == 0 and any(files_of is not None for files_of in listings):
         return None
-    kept = evidence.parts.histories.of(evidence.name).done
-    rows = sum(n[0] for key, n in kept.items() if key[0] == checkpoint.id)
+    done = evidence.parts.histories.of(evidence.name).done
+    rows = sum(n[0] for key, n in done.items() if key[0] == checkpoint.id)
     last = before[-1].planned
     assert last is not None
     number = sum(n <= before[-1].number for n in checkpoint.committed_numbers())

@@ -204,8 +204,8 @@ def clock(evidence: Evidence) -> tuple[Fact, ...]:
         facts.append(("event time NULL", times.nulls_text))
     if times and times.latest:
         facts.append(("rows came late by at most", length(times.latest / 1_000)))
-    mark = evidence.watermark
-    facts.append(("watermark", shown(mark, evidence.zone) if mark else "none yet"))
+    watermark = evidence.watermark
+    facts.append(("watermark", shown(watermark, evidence.zone) if watermark else "none yet"))
     return tuple(facts)
 
 
@@ -272,13 +272,13 @@ def _needed_delay(
     """
     measured = measured_in(evidence, stream)
     if measured is None or not measured.late:
-        times, kept = event_times(evidence.reports), list[Fact]()
+        times, delay_facts = event_times(evidence.reports), list[Fact]()
         for most in (0.99, 0.999) if times and times.compared else ():
             enough = max(delay, keeping(times.within(most)) if times else 0)
-            kept.append((f"delay that keeps at least {most * 100:g} % of the rows", length(enough)))
+            delay_facts.append((f"delay that keeps at least {most * 100:g} % of the rows", length(enough)))
         if not worst:
-            return None, tuple(kept)
-        return delay + worst, (*kept, ("delay that keeps all of them", length(delay + worst)))
+            return None, tuple(delay_facts)
+        return delay + worst, (*delay_facts, ("delay that keeps all of them", length(delay + worst)))
     _, most, nearly, latest = measured.late
     share = f"{measured.beyond / measured.compared:.2%}"
     facts: list[Fact] = [("rows late by the delay or more", f"{measured.beyond:,} ({share})")]

@@ -85,9 +85,9 @@ def hidden_by_log(evidence: Evidence) -> Verdict | None:
         log = listed_by_sink(files.folder)
         if log is None:
             continue
-        there = set(files.matching) | set(files.old)
+        present = set(files.matching) | set(files.old)
         gone = sorted(log.files - {p for p in log.files if os.path.exists(p)})
-        hidden = sorted(p for p in there - log.files if gone or os.stat(p).st_mtime <= log.changed)
+        hidden = sorted(p for p in present - log.files if gone or os.stat(p).st_mtime <= log.changed)
         if not hidden:
             continue
         moved = (

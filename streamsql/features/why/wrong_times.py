@@ -117,10 +117,10 @@ def _far_future(
 
 def _in_1970(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact]) -> Verdict:
     """Seconds that were read as milliseconds, or zeros."""
-    mark = time.stream.watermark if time.stream else None
+    watermark = time.stream.watermark if time.stream else None
     proposal = _shown(time)
-    if time.stream and mark and mark.computed and "timestamp_millis" in mark.computed.text:
-        text = mark.computed.text.replace("timestamp_millis", "timestamp_seconds")
+    if time.stream and watermark and watermark.computed and "timestamp_millis" in watermark.computed.text:
+        text = watermark.computed.text.replace("timestamp_millis", "timestamp_seconds")
         proposal = proposals.replaced(evidence, proposals.computed(time.stream, time.column, text))
         facts.append(("read as seconds", shown(row["newest"] * 1_000, evidence.zone)))
     return Verdict(

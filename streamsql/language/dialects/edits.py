@@ -19,11 +19,11 @@ class OwnText:
 
 def apart(edits: Iterable[Edit]) -> list[Edit]:
     """The edits in order, without those inside of another one: the text that this gives is read again."""
-    kept: list[Edit] = []
+    outermost: list[Edit] = []
     for edit in sorted(edits, key=lambda e: (e[0], e[1] > e[0], -e[1])):
-        if not kept or edit[0] >= kept[-1][1]:
-            kept.append(edit)
-    return kept
+        if not outermost or edit[0] >= outermost[-1][1]:
+            outermost.append(edit)
+    return outermost
 
 
 def edited(text: str, edits: Sequence[Edit]) -> OwnText:

@@ -253,8 +253,8 @@ def _similar(node: Any) -> str | None:
         return None
 
     def own(match: re.Match[str]) -> str:
-        known = {"%": ".*", "_": "."}
-        return known.get(match[0], match[0] if match[0].startswith("[") else f"[{match[0]}]")
+        patterns = {"%": ".*", "_": "."}
+        return patterns.get(match[0], match[0] if match[0].startswith("[") else f"[{match[0]}]")
 
     written = node.expression.name
     whole = written if _REGULAR.search(written) else _STANDARD.sub(own, written)

@@ -145,8 +145,8 @@ def _with_own_watermark(text: str, tokens: list[Token]) -> str:
     if not parts.time:
         return ""
     columns = ", ".join(f"{name} {kind}" for name, kind in parts.columns)
-    mark = f"WITH WATERMARK {_event_time(parts)} DELAY OF {parts.delay}"
-    return f"{before}({columns}) {behind or 'USING …'} {mark}"
+    watermark = f"WITH WATERMARK {_event_time(parts)} DELAY OF {parts.delay}"
+    return f"{before}({columns}) {behind or 'USING …'} {watermark}"
 
 
 _CLAUSES = frozenset(("USING", "FORMAT", "KEY", "OPTIONS", "COMMENT", "ON"))
@@ -366,8 +366,8 @@ def own_options(text: str) -> str:
 
 def _form(key: str, value: str) -> str:
     """What an option is here; "" if nothing is."""
-    for known, only, form in _options():
-        if key == known and (only is None or only.casefold() == value.casefold()):
+    for option, only, form in _options():
+        if key == option and (only is None or only.casefold() == value.casefold()):
             return form
     return ""
 

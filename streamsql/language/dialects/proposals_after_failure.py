@@ -19,7 +19,7 @@ from streamsql.language.dialects.streaming import TimeOf, own_clauses
 from streamsql.language.dialects.translation import is_readable, translated
 from streamsql.language.reference import functions, keywords
 from streamsql.language.tokens import Token, tokenize
-from streamsql.language.window_words import known_words
+from streamsql.language.window_words import window_names
 
 
 def own_statement(
@@ -46,10 +46,10 @@ def own_statement(
         return OwnText(function)
     if clauses := own_clauses(text, tokens):
         return clauses
-    known = own_form(text, tokens, of_spark=chosen)
-    if known is None:
+    entry = own_form(text, tokens, of_spark=chosen)
+    if entry is None:
         return None
-    row, form = known
+    row, form = entry
     if row.runs:
         read = translated(form, "duckdb") if row.console == "DuckDB" else None
         return OwnText(read.text if read else form)
@@ -166,14 +166,14 @@ def _texts_of(piece: Piece, text: str) -> Iterator[str]:
 def _statement_of_spark(text: str) -> tuple[Habit | None, str]:
     """The row and the statement for one that Spark's grammar takes, and that another console has."""
     tokens = tokenize(text, strict=False)
-    known = own_form(text, tokens, of_spark=True) if tokens else None
-    return known if known and known[0].of_spark else (None, "")
+    entry = own_form(text, tokens, of_spark=True) if tokens else None
+    return entry if entry and entry[0].of_spark else (None, "")
 
 
 def _translations(text: str, judge: Judge, wanted: Callable[[str], bool]) -> Iterator[str]:
     """The statement in Spark's words, as each dialect reads it, where Spark takes it then."""
     own_functions = judge.functions()
-    callable_names = {*functions(), *known_words(), *map(str.casefold, keywords()), *own_functions}
+    callable_names = {*functions(), *window_names(), *map(str.casefold, keywords()), *own_functions}
     for dialect in _dialects(text):
         own = translated(
             text, dialect, own_functions, wanted=wanted, unread=judge.refuses, time_of=judge.time_of

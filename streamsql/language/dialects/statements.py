@@ -263,8 +263,8 @@ def _value(item: str, token: Token) -> str | None:
     if item == "<number>":
         return token.text if token.kind == "number" else None
     if item.startswith("'"):
-        word, known = unquote(token).casefold(), item[1:-1].casefold()
-        like = word.startswith(known[:-1]) if known.endswith("…") else word == known
+        word, expected = unquote(token).casefold(), item[1:-1].casefold()
+        like = word.startswith(expected[:-1]) if expected.endswith("…") else word == expected
         return "" if like and token.kind in ("string", "word") else None
     return "" if token.upper == item.upper() else None
 

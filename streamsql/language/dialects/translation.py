@@ -108,11 +108,11 @@ def in_spark(
     if tree is None:
         return None
     try:
-        there = guard.named(sql_of(fixed(tree, guard.form)))
+        spark_text = guard.named(sql_of(fixed(tree, guard.form)))
     except Untranslatable:
         return None
     here = None if same or _is_foreign(statement) else _read(statement, "spark")
-    return None if here is not None and there == sql_of(here) else there
+    return None if here is not None and spark_text == sql_of(here) else spark_text
 
 
 def _is_foreign(statement: str) -> bool:
@@ -189,8 +189,8 @@ def _dialect(name: str) -> Any:
         class Tokenizer(Postgres.Tokenizer):
             IDENTIFIERS = ["`", '"']
 
-    known = {"spark": Spark, "duckdb": SmallNullsDuckDB, "flink": Flink, "ksqldb": Flink}
-    return known.get(name, SmallNullsPostgres)()
+    dialects = {"spark": Spark, "duckdb": SmallNullsDuckDB, "flink": Flink, "ksqldb": Flink}
+    return dialects.get(name, SmallNullsPostgres)()
 
 
 _NAMED = frozenset("TABLE STREAM VIEW SINK QUERY INTO DESCRIBE DESC SUMMARIZE WATCH EXISTS".split())

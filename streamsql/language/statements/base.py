@@ -257,11 +257,11 @@ def check_type(node: Node) -> None:
     """Raise SyntaxFault for an unknown type name (Spark guide, "Data Types")."""
     for part in node.parts:
         if part.name == "TypeName" and part.value.upper() not in SIMPLE_TYPES:
-            known = SIMPLE_TYPES | {"ARRAY", "MAP", "STRUCT"}
+            types = SIMPLE_TYPES | {"ARRAY", "MAP", "STRUCT"}
             raise SyntaxFault(
                 f"there is no type {part.value}",
                 hint=_other_type(part.value)
-                or did_you_mean(part.value, known)
+                or did_you_mean(part.value, types)
                 or "types are BIGINT, DOUBLE, STRING, TIMESTAMP, …",
                 span=part.span,
                 code="UNKNOWN_TYPE",

@@ -123,12 +123,12 @@ def _columns(node: Node, source: Source) -> tuple[Column, ...] | tuple[Name, ...
 
 def _or_replace(node: Node, source: Source) -> bool:
     """Raises SyntaxFault for OR REPLACE and IF NOT EXISTS at once."""
-    unless_there = node.get("IfNotExists")
-    if node.has("OrReplace") and unless_there:
+    if_not_exists = node.get("IfNotExists")
+    if node.has("OrReplace") and if_not_exists:
         raise SyntaxFault(
             "OR REPLACE and IF NOT EXISTS exclude each other",
             hint="leave one of them out",
-            span=unless_there.span,
+            span=if_not_exists.span,
             code="CLAUSE_CONFLICT",
         )
     return node.has("OrReplace")

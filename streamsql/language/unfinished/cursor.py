@@ -66,11 +66,11 @@ def _before(text: str, position: int) -> _Before:
 def _scan_on(text: str) -> tuple[list[Token], str, int]:
     """Like `scan`, but if the text only extends that of the last keystroke, only its end is read."""
     before, settled = _LastKey.typed
-    kept = settled if text.startswith(before) else []
-    start = kept[-1].end if kept else 0
+    reused = settled if text.startswith(before) else []
+    start = reused[-1].end if reused else 0
     tokens, opened, at = scan(text[start:])
     if start:
-        tokens = [*kept, *(t._replace(start=t.start + start, end=t.end + start) for t in tokens)]
+        tokens = [*reused, *(t._replace(start=t.start + start, end=t.end + start) for t in tokens)]
     _LastKey.typed = text, tokens[:-_UNSETTLED]
     return tokens, opened, start + at
 

@@ -148,7 +148,7 @@ def _without_rest(read: Query, start: int) -> str:
     """The text of a query without the part from an offset to the next clause, which cannot be read; the name
     at the cursor is kept.
     """
-    text, tokens = read.text, read.kept
+    text, tokens = read.text, read.spark_tokens
     first = after = next(at for at, token in enumerate(tokens) if token.end > start)
     while after < len(tokens) and (after == first or not _ends_part(tokens, after)):
         after = closing(tokens, after) + 1 if tokens[after].text == "(" else after + 1

@@ -9,7 +9,7 @@ from streamsql.errors import Span
 from streamsql.language.expression import Expression
 from streamsql.language.query import Query, try_expression
 from streamsql.language.tokens import quote_name
-from streamsql.language.window_words import Reading, known_words
+from streamsql.language.window_words import Reading, window_names
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources
@@ -151,7 +151,7 @@ class Clauses:
 
     def in_spark_words(self, expression: Expression) -> Expression:
         """An expression with the words of other dialects as Spark has them; a note says as what."""
-        if not self.read.words & (known_words() | {"distinct"} if self.exact_distinct else known_words()):
+        if not self.read.words & (window_names() | {"distinct"} if self.exact_distinct else window_names()):
             return expression
         reading = Reading(self.event_time, self.exact_distinct, frozenset(self.sources.catalog.functions))
         read = try_expression(reading.of(expression.text)) if expression.text else None

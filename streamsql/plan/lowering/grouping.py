@@ -13,7 +13,7 @@ from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.event_time import carries, is_event_time
 from streamsql.plan.lowering.frames import Frame, Item, Unknown
 from streamsql.plan.lowering.hidden_keys import HiddenKeys, hidden_names
-from streamsql.plan.lowering.shape import KEPT, Op, Shape
+from streamsql.plan.lowering.shape import IN_RESULT, Op, Shape
 
 
 class Grouping(HiddenKeys):
@@ -101,8 +101,8 @@ class Grouping(HiddenKeys):
         if self.keeps_groups(grouped) and not constant:
             flag = self.having_flag(having, items)
         if flag:
-            node = grouped.node.call("agg", *columns, expr(flag).call("alias", KEPT))
-            return replace(grouped, node=node, shape=replace(shape, kept=True))
+            node = grouped.node.call("agg", *columns, expr(flag).call("alias", IN_RESULT))
+            return replace(grouped, node=node, shape=replace(shape, has_flag=True))
         node = grouped.node.call("agg", *columns).call("where", expr(having.text))
         if not constant:
             shape = shape.then(Op("filter", clause.span))
@@ -116,10 +116,10 @@ class Grouping(HiddenKeys):
         if groups and groups.other:
             raise Unknown(f"GROUP BY {groups.other}")
         written: list[Expression] = []
-        for each in groups.keys if groups else ():
-            if each.several:
-                self.leave(f"GROUP BY {each.several}")
-            written += [self.checked(e) for e in each.expressions]
+        for group_key in groups.keys if groups else ():
+            if group_key.several:
+                self.leave(f"GROUP BY {group_key.several}")
+            written += [self.checked(e) for e in group_key.expressions]
         aliases: dict[str, list[Item]] = {}
         for item in items:
             if item.alias:
@@ -142,8 +142,10 @@ class Grouping(HiddenKeys):
         columns = [window_tables.column_in(k, frame.names) for k in keys]
         edges = (window_tables.START, window_tables.END)
         times = [q + window_tables.TIME for q, name in columns if name in edges]
-        there = {name for _, name in columns}
-        return [*keys, read_expression(times[0])] if times and window_tables.TIME not in there else keys
+        column_names = {name for _, name in columns}
+        return (
+            [*keys, read_expression(times[0])] if times and window_tables.TIME not in column_names else keys
+        )
 
     def check_session(self, table: window_tables.WindowTable, select: Block) -> None:
         """Raise RuleFault if a SESSION table is not directly grouped by its window."""
@@ -227,16 +229,16 @@ class Grouping(HiddenKeys):
             only_window=len(keys) == 1,
             distinct=any(i.expression.aggregates_distinct for i in items),
             several=several,
-            told=tuple(i.name for i in items if several and i.expression.call in _TELLING),
+            grouping_columns=tuple(i.name for i in items if several and i.expression.call in _TELLING),
         )
-        told = [name for name in out if name]
+        named_keys = [name for name in out if name]
         return replace(
             shape.then(op),
             fields=(),
             columns=names if all(names) else None,
             items=names,
             event_time=frozenset(event_time),
-            keys=tuple(told) if len(told) == len(out) and not several else None,
+            keys=tuple(named_keys) if len(named_keys) == len(out) and not several else None,
             unmarked=frozenset(),
         )
 

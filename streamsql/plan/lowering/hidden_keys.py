@@ -16,7 +16,7 @@ from streamsql.language.expression import Expression
 from streamsql.language.query import Block, Body, Join, Relation, read_expression
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.frames import Clauses, Frame, Item
-from streamsql.plan.lowering.shape import KEPT, Op, Shape
+from streamsql.plan.lowering.shape import IN_RESULT, Op, Shape
 
 
 def hidden_names(count: int) -> tuple[str, ...]:
@@ -121,17 +121,17 @@ class HiddenKeys(Clauses):
         """A condition over groups: their keys alone leave a group in or out for good; else its rows say
         whether they are kept. None when that cannot be.
         """
-        if not self.keeps_groups(frame) or not _can_be_kept(condition):
+        if not self.keeps_groups(frame) or not _depends_on_group(condition):
             return None
         if any(j.comma or (j.condition is None and not (j.using or j.natural)) for j in select.joins):
             return None  # it may be what joins
         if self.is_over_keys(frame.shape, condition):
             return replace(frame, node=frame.node.call("where", expr(condition.text)))
-        kept = f"coalesce({condition.text}, false)"
-        kept = f"{KEPT} AND {kept}" if frame.shape.kept else kept
+        in_result = f"coalesce({condition.text}, false)"
+        in_result = f"{IN_RESULT} AND {in_result}" if frame.shape.has_flag else in_result
         self.sources.keeps_hidden = True
-        node = frame.node.call("withColumn", KEPT, expr(kept))
-        return replace(frame, node=node, shape=replace(frame.shape, kept=True))
+        node = frame.node.call("withColumn", IN_RESULT, expr(in_result))
+        return replace(frame, node=node, shape=replace(frame.shape, has_flag=True))
 
     def is_over_keys(self, shape: Shape, condition: Expression) -> bool:
         """Whether a condition names nothing but the keys of groups."""
@@ -142,7 +142,7 @@ class HiddenKeys(Clauses):
         """HAVING as a column of the aggregation: names of items stand for what they are there. None when it
         cannot be one.
         """
-        if not _can_be_kept(having):
+        if not _depends_on_group(having):
             return None
         forms = {i.alias.casefold(): f"({i.text})" for i in items if i.alias}
         text, start = having.text, having.span.start
@@ -162,7 +162,7 @@ class HiddenKeys(Clauses):
         return columns, replace(after, keys=hidden, hidden=hidden)
 
 
-def _can_be_kept(condition: Expression) -> bool:
+def _depends_on_group(condition: Expression) -> bool:
     """Whether a condition over a group changes only when the group does."""
     return not (condition.has_subquery or condition.asks_the_time or condition.has_window_function)
 
@@ -173,33 +173,33 @@ def without_hidden_columns(frame: Frame, op: Op) -> Frame:
     """
     shape = frame.shape
     node = frame.node
-    if shape.kept:
-        node = node.call("where", expr(KEPT))
-    gone = (*shape.hidden, *((KEPT,) if shape.kept else ()))
+    if shape.has_flag:
+        node = node.call("where", expr(IN_RESULT))
+    gone = (*shape.hidden, *((IN_RESULT,) if shape.has_flag else ()))
     if not gone:
         return frame
-    if shape.kept:
+    if shape.has_flag:
         shape = shape.then(op)
     return replace(
-        frame, node=node.call("drop", *gone), shape=replace(shape, hidden=(), kept=False, keys=None)
+        frame, node=node.call("drop", *gone), shape=replace(shape, hidden=(), has_flag=False, keys=None)
     )
 
 
-def computed_if_kept(items: list[Item]) -> list[Item] | None:
-    """Items that are computed only for rows that are kept, as behind a filter. None when one of them cannot
-    be put so.
+def computed_in_result(items: list[Item]) -> list[Item] | None:
+    """Items that are computed only for the rows with IN_RESULT, as behind a filter. None when one of them
+    cannot be computed so.
     """
     guarded: list[Item] = []
     for item in items:
         plain = item.expression.column or item.expression.is_star
         if not plain and (not item.alias or item.expression.generates):
             return None
-        guarded.append(item if plain else replace(item, expression=_if_kept(item.expression)))
+        guarded.append(item if plain else replace(item, expression=_if_in_result(item.expression)))
     return guarded
 
 
-def _if_kept(expression: Expression) -> Expression:
-    return read_expression(f"CASE WHEN {KEPT} THEN {expression.text} END")
+def _if_in_result(expression: Expression) -> Expression:
+    return read_expression(f"CASE WHEN {IN_RESULT} THEN {expression.text} END")
 
 
 def has_partial_star(items: list[Item]) -> bool:

@@ -127,12 +127,12 @@ def reading_steps(sources: Sources, result: Node) -> tuple[Program, list[object]
         steps.append(Assign(f"read_{base}", _reader(stream, sources)))
         streams.append([Var(base), Var(f"read_{base}"), kind])
     derived = [s for s in sources.program if s.name not in names]
-    for at, each in enumerate(inputs, 1):
-        body = _needed(each.node, derived)
-        steps.append(Assign(f"input_{at}", Function(tuple(names), body, each.node)))
-        used = variables_in((*body, Assign("", each.node)))
+    for at, stream_input in enumerate(inputs, 1):
+        body = _needed(stream_input.node, derived)
+        steps.append(Assign(f"input_{at}", Function(tuple(names), body, stream_input.node)))
+        used = variables_in((*body, Assign("", stream_input.node)))
         numbers = [n for n, base in enumerate(names) if base in used]
-        functions.append([Var(f"input_{at}"), numbers, list(each.keys or ())])
+        functions.append([Var(f"input_{at}"), numbers, list(stream_input.keys or ())])
     return tuple(steps), streams, functions
 
 
@@ -177,10 +177,10 @@ def rest_function(sources: Sources, result: Node) -> Function:
     derived = [s for s in sources.program if s.name not in bases]
     inputs = list(dict.fromkeys(_inputs(result, {s.name: s.node for s in sources.program}, frozenset(bases))))
     instead: dict[Node, Node] = {}
-    for at, each in enumerate(inputs):
+    for at, stream_input in enumerate(inputs):
         rows: Node = Var(f"rows_{at}")
-        named = {a for c in calls_in((Assign("", each.node),)) if (a := _alias(c))}
-        instead.setdefault(each.node, rows.call("alias", named.pop()) if len(named) == 1 else rows)
+        named = {a for c in calls_in((Assign("", stream_input.node),)) if (a := _alias(c))}
+        instead.setdefault(stream_input.node, rows.call("alias", named.pop()) if len(named) == 1 else rows)
     steps = tuple(replace(s, node=_replaced(s.node, instead)) for s in derived)
     value = _replaced(result, instead)
     names = (*bases, *(f"rows_{at}" for at in range(len(inputs))))
@@ -277,7 +277,7 @@ def _inputs(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> Iterat
         return
     target, method = node.function.target, node.function.name
     frames = [target, *(a for a in node.args if _streams(a, steps, bases))]
-    inside = [each for frame in frames for each in _inputs(frame, steps, bases)]
+    inside = [found for frame in frames for found in _inputs(frame, steps, bases)]
     yield from inside
     if method == "join" and len([f for f in frames if _streams(f, steps, bases)]) == 2:
         done = [_has_state(frame, steps, bases) for frame in frames]
@@ -317,12 +317,12 @@ def _streams(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> bool:
 def _needed(node: Node, derived: list[Assign]) -> Program:
     """The steps that a node depends on, in their order."""
     wanted = set(variables_in((Assign("", node),)))
-    kept = []
+    needed = []
     for step in reversed(derived):
         if step.name in wanted:
-            kept.append(step)
+            needed.append(step)
             wanted |= variables_in((step,))
-    return tuple(reversed(kept))
+    return tuple(reversed(needed))
 
 
 # ---- reading a part of a stream again -----------------------------------------------------------

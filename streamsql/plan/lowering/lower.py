@@ -63,7 +63,7 @@ def lower(text: str, sources: Sources) -> Lowered:
 def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
     names = lower_own_relations(query, sources)
     sources.register_functions(query.calls)
-    before, kept = len(sources.program), sources.state()
+    before, state = len(sources.program), sources.state()
     try:
         lowering = _Lowering(query, query.with_names(_by_place(query, names)), names, sources)
         lowering.keeps_keys = keeps_keys
@@ -72,15 +72,15 @@ def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
             return lowered
         if keeps_keys:  # the text hides nothing
             del sources.program[before:]
-            sources.restore(kept)
-            kept = sources.state()
+            sources.restore(state)
+            state = sources.state()
             lowering = _Lowering(query, query.with_names(_by_place(query, names)), names, sources)
             lowered = lowering.whole()
         reason, shape = Unknown(lowering.left), lowered.shape
-        told = list(sources.notes), list(sources.cautions)
+        messages = list(sources.notes), list(sources.cautions)
     except (Unknown, RecursionError) as problem:
         reason = problem if isinstance(problem, Unknown) else Unknown("the query is nested too deeply")
-        shape, told = None, None
+        shape, messages = None, None
     for words, span in query.own_clauses:
         streaming = any(isinstance(sources.catalog.relation(r.name), Stream) for r in query.relations)
         raise RuleFault(
@@ -91,9 +91,9 @@ def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
             code="NOT_ON_STREAMS" if streaming and words == WINDOW_TABLE else "CLAUSE_NOT_SUPPORTED",
         ) from None
     del sources.program[before:]
-    sources.restore(kept)
-    if told:
-        sources.notes, sources.cautions = told
+    sources.restore(state)
+    if messages:
+        sources.notes, sources.cautions = messages
     return _as_text(query, names, sources, shape, str(reason))
 
 
@@ -110,7 +110,7 @@ def _as_text(
     if shape is None:
         filters = (Op("filter", Span(0, len(query.text))),) if query.seems_to_filter_groups else ()
         ops = sources.stateful_ops() + filters
-        shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=ops)
+        shape = Shape(streaming, complete=False, groups=query.seems_to_group, ops=ops)
     return Lowered(node, shape, reason)
 
 
@@ -204,14 +204,14 @@ class _Lowering(Blocks):
 
     def set_operation(self, frame: Frame, tails: tuple[SetTail, ...]) -> Frame:
         frame = frame.shown()
-        union, streaming, known = frame.node, frame.shape.streaming, frame.shape.known
+        union, streaming, complete = frame.node, frame.shape.streaming, frame.shape.complete
         ops, grouped = list(frame.shape.ops), bool(frame.shape.aggregates)
         # As in Spark, the names and the event time are those of the first side. Keys do not identify a group,
         # because both sides can have a group with the same keys.
         for tail in tails:
             right = self.term(tail.term, None).shown()
             sides = (streaming, right.shape.streaming)
-            streaming, known = any(sides), known and right.shape.known
+            streaming, complete = any(sides), complete and right.shape.complete
             ops += right.shape.ops
             half = grouped != bool(right.shape.aggregates)
             grouped = grouped and not half
@@ -228,7 +228,7 @@ class _Lowering(Blocks):
                 ops.append(Op("distinct", tail.span, len(ops), bool(frame.shape.event_time)))
             elif not tail.every:
                 union = union.call("distinct")
-        shape = Shape(streaming, frame.shape.columns, frame.shape.event_time, tuple(ops), known)
+        shape = Shape(streaming, frame.shape.columns, frame.shape.event_time, tuple(ops), complete)
         return Frame(union, shape)
 
     def term(self, term: Block | Body, limit: int | None) -> Frame:

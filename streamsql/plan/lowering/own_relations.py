@@ -92,9 +92,9 @@ def lower_pivot(own: ConsoleRelation, query: Query, sources: Sources) -> str:
         columns = item.expression.free_columns()
         used |= {name if of in ("", relation) else of for of, name, _ in columns}
     texts = [listed[item.span.start : item.span.end] for item in block.items]
-    known_as = sources.free_call_name("pivot")
-    variable = sources.free_variable(known_as)
+    call_name = sources.free_call_name("pivot")
+    variable = sources.free_variable(call_name)
     arguments = (frame, lit(quote_name(path)), lit(sorted(used)), *map(expr, texts))
     sources.program.append(Assign(variable, Call(Var(PIVOTED), arguments)))
-    sources.calls[known_as.casefold()] = Var(variable), Shape()
-    return known_as
+    sources.calls[call_name.casefold()] = Var(variable), Shape()
+    return call_name

@@ -40,8 +40,8 @@ def called(calls: Iterable[Call], catalog: Catalog) -> list[tuple[Function, Call
     """The functions written in Python among the calls of a query."""
     if not catalog.functions:
         return []
-    known = [(catalog.functions.get(call.name), call) for call in calls]
-    return [(function, call) for function, call in known if function is not None]
+    pairs = [(catalog.functions.get(call.name), call) for call in calls]
+    return [(function, call) for function, call in pairs if function is not None]
 
 
 def has_python_aggregate(calls: Iterable[Call], catalog: Catalog) -> bool:

@@ -129,13 +129,13 @@ class Relations(HiddenKeys):
             frame = self.named(default, relation.written or default, relation.span, relation.stream, limit)
             derived = default.casefold() in self.ctes or self.hides_columns(frame.node)
         anonymous = relation.query is not None or (relation.own and relation.own.kind == "WindowTable")
-        mark = relation.watermark
-        if mark:
+        watermark = relation.watermark
+        if watermark:
             shape = frame.shape
-            shape = replace(shape, event_time=shape.event_time | {mark.column.value.casefold()})
-            if mark.computed and shape.columns is not None:
-                shape = replace(shape, columns=(*shape.columns, mark.column.value))
-            frame = Frame(watermarked(frame.node, mark), shape.then(Op("watermark", relation.span)))
+            shape = replace(shape, event_time=shape.event_time | {watermark.column.value.casefold()})
+            if watermark.computed and shape.columns is not None:
+                shape = replace(shape, columns=(*shape.columns, watermark.column.value))
+            frame = Frame(watermarked(frame.node, watermark), shape.then(Op("watermark", relation.span)))
         frame = self.sampled(frame, relation)
         if relation.columns:
             frame = self.with_names(frame, relation.columns)
@@ -223,7 +223,7 @@ class Relations(HiddenKeys):
         if inner.body is None:
             raise Unknown(inner.reason)
         outer = self.read, self.text, self.own_names, self.qualified
-        kept, self.keeps_keys = self.keeps_keys, False
+        keeps_keys, self.keeps_keys = self.keeps_keys, False
         names = lower_own_relations(inner, self.sources)
         self.read, self.own_names, self.qualified = inner, names, inner.qualifiers
         self.text = inner.with_names({o.span: names[o.name] for o in inner.own if o.name in names})
@@ -231,7 +231,7 @@ class Relations(HiddenKeys):
             frame = self.body(inner.body)
         finally:
             self.read, self.text, self.own_names, self.qualified = outer
-            self.keeps_keys = kept
+            self.keeps_keys = keeps_keys
         ops = tuple(replace(op, span=op.span.shift(span.start)) for op in frame.shape.ops)
         return replace(frame, shape=replace(frame.shape, ops=ops))
 
@@ -255,7 +255,7 @@ class Relations(HiddenKeys):
         table = written if "`" in written else name
         if as_stream and (entry is None or isinstance(entry, Sink)):
             view = self.sources.catalog.tables.get(name.casefold())
-            shape = Shape(True, known=view is None or not view.streaming)
+            shape = Shape(True, complete=view is None or not view.streaming)
             return Frame(Var("spark").attr("readStream").call("table", table), shape)
         node, shape = self.sources.relation(name, limit, table, keeps_keys=self.keeps_keys)
         return Frame(node, shape.at(span))

@@ -38,8 +38,10 @@ def columns_to_keep(number: RowNumber, type_of: Callable[[str], str], relation: 
         sorting = ", ".join(o.expression.text for o in number.order)
         detail = f"the row of {what} {sorting} can change with each row that arrives: that is an aggregation"
         aggregation = _as_aggregation(number, type_of, relation)
-        kept = f"CREATE LIVE TABLE all_rows AS SELECT * FROM {relation}; and row_number() over all_rows"
-        raise refused(detail, aggregation or kept, span, code=ROW_OF_EACH_KEY if aggregation else "")
+        over_all_rows = (
+            f"CREATE LIVE TABLE all_rows AS SELECT * FROM {relation}; and row_number() over all_rows"
+        )
+        raise refused(detail, aggregation or over_all_rows, span, code=ROW_OF_EACH_KEY if aggregation else "")
     if len(names) < len(columns):
         raise refused(
             "PARTITION BY contains more than columns",

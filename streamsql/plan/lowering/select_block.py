@@ -15,14 +15,14 @@ from streamsql.plan.lowering.event_time import is_event_time
 from streamsql.plan.lowering.frames import Frame, Item, RuleUnknown, Unknown
 from streamsql.plan.lowering.grouping import Grouping
 from streamsql.plan.lowering.hidden_keys import (
-    computed_if_kept,
+    computed_in_result,
     has_partial_star,
     is_row_by_row,
     is_star_of,
     without_hidden_columns,
 )
 from streamsql.plan.lowering.relations import Relations
-from streamsql.plan.lowering.shape import KEPT, Op, Shape
+from streamsql.plan.lowering.shape import IN_RESULT, Op, Shape
 
 
 class Blocks(Relations, Grouping):
@@ -96,7 +96,7 @@ class Blocks(Relations, Grouping):
         filtered = self.group_filter(frame, condition, select)
         if filtered is not None:
             return filtered
-        frame = without_hidden_columns(frame, Op("filter", where.span)) if frame.shape.kept else frame
+        frame = without_hidden_columns(frame, Op("filter", where.span)) if frame.shape.has_flag else frame
         frame = replace(frame, node=frame.node.call("where", expr(condition.text)))
         if condition.asks_the_time:
             frame = frame.then(Op("now", where.span))
@@ -253,10 +253,10 @@ class Blocks(Relations, Grouping):
         return replace(frame, node=frame.node.call(method, *arguments)).then(op)
 
     def project(self, frame: Frame, items: list[Item]) -> Frame:
-        kept = computed_if_kept(items) if frame.shape.kept else items
-        if kept is None or has_partial_star(items):
+        computed = computed_in_result(items) if frame.shape.has_flag else items
+        if computed is None or has_partial_star(items):
             frame = without_hidden_columns(frame, Op("filter", items[0].span))
-        items = items if kept is None else kept
+        items = items if computed is None else computed
         shape = frame.shape
         columns: list[str] | None = []
         event_time: set[str] = set()
@@ -266,8 +266,8 @@ class Blocks(Relations, Grouping):
             if item.expression.asks_the_time:
                 shape = shape.then(Op("now", item.span))
             if item.expression.is_star:
-                known = item.text == "*" and shape.columns is not None and columns is not None
-                columns = [*(columns or ()), *(shape.columns or ())] if known else None
+                all_listed = item.text == "*" and shape.columns is not None and columns is not None
+                columns = [*(columns or ()), *(shape.columns or ())] if all_listed else None
                 event_time |= shape.event_time
                 continue
             if columns is not None:
@@ -287,7 +287,7 @@ class Blocks(Relations, Grouping):
         out = {i.expression.column_name: i.name for i in items if i.expression.column_name}
         shape = shape.with_keys(lambda name: out.get(name.casefold()) or (name if star else None))
         shown, shape = self.hidden_columns(frame.shape, shape)
-        flag = (KEPT,) if shape.kept else ()
+        flag = (IN_RESULT,) if shape.has_flag else ()
         gone = (*shape.hidden, *flag)
         shown += [expr(i.without(shape.fields, gone if is_star_of(frame, i) else ())) for i in items]
         node = frame.node.call("select", *shown, *map(expr, flag))

@@ -13,7 +13,7 @@ CHANGES = "changes"
 """The kind of the operation that gives the rows before and after each change of a stream of changes."""
 STATEFUL = frozenset(("aggregate", "distinct", "distinct_on", "join", "stateful"))
 """The kinds of operations that keep state."""
-KEPT = "__kept"
+IN_RESULT = "__kept"
 """The hidden column that says whether a row of a group is in the result."""
 
 
@@ -32,7 +32,7 @@ class Op:
     if only Spark can decide; for distinct_on: whether event time is among its keys.
     clock: whether a processor's timers or times to live use processing time. half: of a union, whether one
     side is of groups, and the other is not. several: of an aggregate, whether it groups several times
-    (ROLLUP, CUBE, GROUPING SETS); told: the columns that then say by which keys a row is grouped.
+    (ROLLUP, CUBE, GROUPING SETS); grouping_columns: the columns that then say by which keys a row is grouped.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Op:
     clock: bool = False
     half: bool = False
     several: bool = False
-    told: tuple[str, ...] = ()
+    grouping_columns: tuple[str, ...] = ()
 
     @property
     def replaces(self) -> bool:
@@ -68,23 +68,23 @@ class Shape:
     items: the same of a SELECT list, "" where only Spark knows the name, () with a `*` of unknown columns.
     event_time: the columns with event time of a watermark; unmarked: qualified names in a join that are
     not event time, although another side's column with that name is. keys: the columns that identify its
-    groups, None if there are no groups or a key is not selected. known: False if only Spark knows the
+    groups, None if there are no groups or a key is not selected. complete: False if only Spark knows the
     operations; then groups says whether the query seems to group. fields: message fields, which a SELECT
     can name but `*` does not include. hidden: keys of its groups that are not selected, before its columns;
-    kept: whether the column KEPT stands behind them (hidden_keys.py).
+    has_flag: whether the column IN_RESULT stands behind them (hidden_keys.py).
     """
 
     streaming: bool = False
     columns: tuple[str, ...] | None = None
     event_time: frozenset[str] = frozenset()
     ops: tuple[Op, ...] = ()
-    known: bool = True
+    complete: bool = True
     groups: bool = False
     keys: tuple[str, ...] | None = None
     unmarked: frozenset[str] = frozenset()
     fields: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    kept: bool = False
+    has_flag: bool = False
     items: tuple[str, ...] = ()
 
     def then(self, op: Op) -> Shape:
@@ -107,11 +107,11 @@ class Shape:
             columns,
             self.event_time | other.event_time,
             self.ops + other.ops,
-            self.known and other.known,
+            self.complete and other.complete,
             keys=grouped[0].keys if len(grouped) == 1 else None,
             fields=self.fields + other.fields,
             hidden=self.hidden + other.hidden,
-            kept=self.kept or other.kept,
+            has_flag=self.has_flag or other.has_flag,
         )
         both.__dict__["replacing"] = self.replacing + other.replacing
         return both

@@ -50,16 +50,16 @@ def variable(name: str) -> str:
 
 
 def watermarked(
-    frame: Node, mark: Watermark | None, measured: Callable[[Node], Node] = lambda frame: frame
+    frame: Node, watermark: Watermark | None, measured: Callable[[Node], Node] = lambda frame: frame
 ) -> Node:
     """frame with its watermark and, if necessary, its computed event-time column. measured: gives the calls
     between these.
     """
-    if mark is None:
+    if watermark is None:
         return frame
-    if mark.computed:
-        frame = frame.call("withColumn", mark.column.value, expr(mark.computed.text))
-    return measured(frame).call("withWatermark", mark.column.value, mark.delay)
+    if watermark.computed:
+        frame = frame.call("withColumn", watermark.column.value, expr(watermark.computed.text))
+    return measured(frame).call("withWatermark", watermark.column.value, watermark.delay)
 
 
 def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
@@ -71,12 +71,12 @@ def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
         streams = [s for s in map(catalog.streams.get, new) if s is not None]
         new = set()
         for stream in streams:
-            mark = stream.watermark
+            watermark = stream.watermark
             if stream.query:
                 new |= read_query(stream.query).words
-            if mark:
-                new.add(mark.column.value.casefold())
-                new |= read_query(mark.computed.text).words if mark.computed else set()
+            if watermark:
+                new.add(watermark.column.value.casefold())
+                new |= read_query(watermark.computed.text).words if watermark.computed else set()
         new -= words
     return frozenset(words)
 
@@ -219,17 +219,17 @@ class Sources:
                 self.stream(stream)
 
     def _define(self, stream: Stream, name: str) -> Shape:
-        mark = stream.watermark
-        event_time = frozenset({mark.column.value.casefold()}) if mark else frozenset()
+        watermark = stream.watermark
+        event_time = frozenset({watermark.column.value.casefold()}) if watermark else frozenset()
         if stream.query:
             # Its notes were shown when it was created.
             notes, cautions = list(self.notes), list(self.cautions)
             node, shape = self.lower(stream.query, self)
             self.notes, self.cautions = notes, cautions
-            self.program.append(Assign(name, watermarked(node, mark)))
+            self.program.append(Assign(name, watermarked(node, watermark)))
             shape = replace(shape, event_time=shape.event_time | event_time)
-            if mark and mark.computed and shape.columns is not None:
-                shape = replace(shape, columns=(*shape.columns, mark.column.value))
+            if watermark and watermark.computed and shape.columns is not None:
+                shape = replace(shape, columns=(*shape.columns, watermark.column.value))
         else:
             source = connector(Name(stream.connector))
             wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in self.words)
@@ -243,8 +243,8 @@ class Sources:
             self.program.append(Assign(name, frame))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)
             if stream.is_of_changes and not stream.rejected:
-                shape = replace(shape.then(Op(CHANGES)), keys=stream.key, kept=True)
-        return shape.then(Op("watermark")) if mark else shape
+                shape = replace(shape.then(Op(CHANGES)), keys=stream.key, has_flag=True)
+        return shape.then(Op("watermark")) if watermark else shape
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:
         """The current rows of a live table, at most limit of them if it is given."""
@@ -271,7 +271,7 @@ class Sources:
         if isinstance(entry, Sink):
             return self.live_table(entry, limit), Shape(keys=self.keys_of_live.get(entry.name.casefold()))
         table = self.catalog.tables.get(name.casefold())
-        shape = Shape(streaming=True, known=False) if table and table.streaming else Shape()
+        shape = Shape(streaming=True, complete=False) if table and table.streaming else Shape()
         return Var("spark").call("table", written or name), shape
 
     def free_variable(self, name: str) -> str:

@@ -60,11 +60,11 @@ def lower_call(own: ConsoleRelation, query: Query, sources: Sources) -> str | No
         return None
     sources.use(function)
     node, shape = _lower_call(_Call(function, own.node, own.span), query, sources)
-    known_as = sources.free_call_name(function.name)
-    variable = sources.free_variable(known_as)
+    call_name = sources.free_call_name(function.name)
+    variable = sources.free_variable(call_name)
     sources.program.append(Assign(variable, node))
-    sources.calls[known_as.casefold()] = Var(variable), shape
-    return known_as
+    sources.calls[call_name.casefold()] = Var(variable), shape
+    return call_name
 
 
 def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shape]:
@@ -141,10 +141,10 @@ def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Sha
         how=options.output_mode,
         clock=options.time_mode == "processingTime",
     )
-    told = op.is_replacing_processor and all(n and n.casefold() in out for n in names)
-    mark = options.event_time_column.casefold()
-    event_time = frozenset({mark} if mark else ())
-    return replace(shape.then(op), columns=columns, event_time=event_time, keys=names if told else None)
+    has_keys = op.is_replacing_processor and all(n and n.casefold() in out for n in names)
+    time_column = options.event_time_column.casefold()
+    event_time = frozenset({time_column} if time_column else ())
+    return replace(shape.then(op), columns=columns, event_time=event_time, keys=names if has_keys else None)
 
 
 def _table(argument: Parsed, query: Query, sources: Sources) -> tuple[Node, Shape]:
@@ -180,16 +180,16 @@ _OUTPUT_MODES = ("append", "update")
 
 def _options(call: _Call) -> _Options:
     """The options of a call. Raises NameFault for an unknown option or value."""
-    known = ("time_mode", "output_mode", "event_time_column", "initial_state")
+    option_names = ("time_mode", "output_mode", "event_time_column", "initial_state")
     options = _Options()
     for part in call.node.all("StatefulOption"):
         word, table = part.get("Word"), part.get("TableArgument")
         assert word
         name = word.value.lower()
-        if name not in known:
+        if name not in option_names:
             raise NameFault(
                 f"a stateful processor has no option {word.value}",
-                hint=did_you_mean(name, known) or f"options: {', '.join(known)}",
+                hint=did_you_mean(name, option_names) or f"options: {', '.join(option_names)}",
                 span=word.span,
                 code="UNKNOWN_OPTION",
             )
@@ -224,7 +224,7 @@ def _one_of(name: str, part: Parsed, values: tuple[str, ...]) -> str:
 def _check_time(options: _Options, shape: Shape, function: Function) -> None:
     """Check that event time has a watermark on the input rows (Spark guide, transformWithState)."""
     event = options.time_mode == "eventTime"
-    if event and shape.streaming and shape.known and not shape.event_time:
+    if event and shape.streaming and shape.complete and not shape.event_time:
         raise RuleFault(
             "time_mode 'eventTime' needs a watermark",
             detail="the watermark shows how far event time has advanced, which is when timers expire",

@@ -30,8 +30,8 @@ def check_lengths(expression: Expression, own: Container[str]) -> None:
         else None
         for e in lengths
     ]
-    for length, known in list(zip(lengths, seconds, strict=True))[:2]:
-        if known is not None and known <= 0:
+    for length, in_seconds in list(zip(lengths, seconds, strict=True))[:2]:
+        if in_seconds is not None and in_seconds <= 0:
             raise RuleFault("a window has a length above 0", span=length.span, code="BAD_DURATION")
     size, slide = (*seconds, None, None)[:2]
     if not session and size is not None and slide is not None and slide > size:

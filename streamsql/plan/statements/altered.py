@@ -26,14 +26,14 @@ KINDS = {
 """What follows ALTER, and what is meant here."""
 
 
-def not_there(target: Target, catalog: Catalog) -> NameFault | None:
-    """The error for ALTER STREAM s, and the like, of what does not exist; None for ALTER TABLE t."""
+def unknown_target(target: Target, catalog: Catalog) -> NameFault | None:
+    """The error for ALTER STREAM s, or another of KINDS, when s does not exist; None for ALTER TABLE t."""
     kind = KINDS.get(target.verb.removeprefix("ALTER "), "") if target.verb.startswith("ALTER ") else ""
     if not kind:
         return None
     sinks = [s.name for s in catalog.sinks.values() if s.is_live == (kind == "live table")]
-    known = [s.name for s in catalog.streams.values()] if kind == "stream" else sinks
-    return unknown(kind, Name(target.name, target.span), known)
+    names = [s.name for s in catalog.streams.values()] if kind == "stream" else sinks
+    return unknown(kind, Name(target.name, target.span), names)
 
 
 def anew(entry: Stream | Sink, change: str, catalog: Catalog) -> str:

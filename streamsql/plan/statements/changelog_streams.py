@@ -53,7 +53,7 @@ def check_changes(streams: tuple[Stream, ...], shape: Shape, targets: tuple[Targ
     if stream is None:
         return
     sink = targets[0].sink
-    row_by_row = shape.known and shape.kept and all(op.kind in _ROW_BY_ROW for op in shape.ops)
+    row_by_row = shape.complete and shape.has_flag and all(op.kind in _ROW_BY_ROW for op in shape.ops)
     if row_by_row and len(targets) == 1 and sink.is_live and not sink.key:
         return
     rows = quote_name(f"{stream.name}_rows")

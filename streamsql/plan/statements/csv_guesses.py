@@ -87,11 +87,11 @@ class Quoting:
 
 def quoting(lines: Sequence[str], sign: str, given: Iterable[str], quote: str = '"') -> Quoting:
     """The quoting of delimited lines, as far as the options that are given (in lower case) leave it open."""
-    known, lines = set(given), list(lines)
+    given_options, lines = set(given), list(lines)
     if not quote or not any(quote in line for line in lines):
         return Quoting(lines)
     options, records = dict[str, str](), lines
-    if "multiline" not in known and "escape" not in known:
+    if "multiline" not in given_options and "escape" not in given_options:
         whole = _joined(lines, sign, quote)
         if len(whole) < len(lines):
             options["multiLine"], records = "true", whole
@@ -100,9 +100,9 @@ def quoting(lines: Sequence[str], sign: str, given: Iterable[str], quote: str = 
     quoted = rf"(?:\A|{end}){sign_of_quote}({inside}){sign_of_quote}(?={end}|\Z)"
     insides = [inside for record in records for inside in re.findall(quoted, record)]
     backslash = any("\\" + quote in record for record in records)
-    if "escape" not in known and not backslash and any(quote * 2 in inside for inside in insides):
+    if "escape" not in given_options and not backslash and any(quote * 2 in inside for inside in insides):
         options["escape"] = quote
-    if not known & {"nullvalue", "emptyvalue"} and "" in insides and _has_empty(records, sign):
+    if not given_options & {"nullvalue", "emptyvalue"} and "" in insides and _has_empty(records, sign):
         options["nullValue"] = "\\N"
     return Quoting(records, options)
 

@@ -49,8 +49,8 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     infer = infer_times = None
     if not columns:
         infer = using.infer(stream)
-        mark = stream.watermark
-        infer_times = using.infer_times(stream) if mark and not mark.computed else None
+        watermark = stream.watermark
+        infer_times = using.infer_times(stream) if watermark and not watermark.computed else None
     return DefineStream(
         stream,
         statement.if_not_exists,
@@ -175,13 +175,13 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
 
 def check_format(given: Name | None, using: Connector) -> None:
     """Raise NameFault for a FORMAT that a connector does not support."""
-    known = (*using.formats, *using.line_formats)
-    if given is None or given.value.lower() in known:
+    supported = (*using.formats, *using.line_formats)
+    if given is None or given.value.lower() in supported:
         return
-    formats = ", ".join(known)
+    formats = ", ".join(supported)
     raise NameFault(
         f"{using.name} has no format {given}" if formats else f"{using.name} takes no FORMAT",
-        hint=did_you_mean(given.value, known)
+        hint=did_you_mean(given.value, supported)
         or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as kafka"),
         span=given.span,
         code="UNKNOWN_FORMAT",
@@ -218,29 +218,29 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
         )
 
 
-def check_watermark(mark: Watermark | None, columns: tuple[Column, ...]) -> None:
+def check_watermark(watermark: Watermark | None, columns: tuple[Column, ...]) -> None:
     """Check that the event-time column is a timestamp (Spark guide, withWatermark). columns: empty if they
     are not known yet.
 
     Raises NameFault or RuleFault with the span of the watermark's column.
     """
-    if mark is None or mark.computed or not columns:
+    if watermark is None or watermark.computed or not columns:
         return
-    name = mark.column.value
+    name = watermark.column.value
     column = next((c for c in columns if c.name.casefold() == name.casefold()), None)
     if column is None:
         raise NameFault(
             f"there is no column {name} for the watermark",
             hint=did_you_mean(name, [c.name for c in columns])
             or f"columns: {', '.join(c.name for c in columns)}",
-            span=mark.column.span,
+            span=watermark.column.span,
             code="UNKNOWN_COLUMN",
         )
     if not column.type.upper().startswith("TIMESTAMP"):
         raise RuleFault(
             f"the watermark's column {name} is {column.type.lower()}, not a timestamp",
-            hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{mark.delay}'",
-            span=mark.column.span,
+            hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{watermark.delay}'",
+            span=watermark.column.span,
             code="WRONG_TYPE",
         )
 
@@ -328,11 +328,11 @@ def create_function(statement: CreateFunction, context: Context) -> Plan:
             span=name.span,
             code="ALREADY_EXISTS",
         )
-    there = context.catalog.functions.get(name.value.casefold())
-    if there and not (statement.or_replace or statement.if_not_exists):
+    existing = context.catalog.functions.get(name.value.casefold())
+    if existing and not (statement.or_replace or statement.if_not_exists):
         raise NameFault(
-            f"there is already a function {there.name}",
-            hint=f"CREATE OR REPLACE FUNCTION …, or DROP FUNCTION {there.name};",
+            f"there is already a function {existing.name}",
+            hint=f"CREATE OR REPLACE FUNCTION …, or DROP FUNCTION {existing.name};",
             span=name.span,
             code="ALREADY_EXISTS",
         )

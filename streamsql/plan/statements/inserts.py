@@ -28,7 +28,7 @@ from streamsql.plan.statements.query_parts import (
     one_result,
     query_sources,
     streaming_query,
-    with_kept_keys,
+    with_hidden_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
@@ -72,7 +72,7 @@ def _insert(statement: Insert, context: Context) -> Plan:
 def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Plan:
     """An INSERT of a SELECT. sinks: none for a table of Spark."""
     given = tuple(c.value for c in statement.columns)
-    sources, lowered = with_kept_keys(
+    sources, lowered = with_hidden_keys(
         sinks,
         statement.output_mode.value if statement.output_mode else "",
         lambda: query_sources(context, statement.trigger),
@@ -164,11 +164,11 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
                 code="WRONG_KIND",
             )
         if entry is None:
-            known = [s.name for s in context.catalog.sinks.values()]
+            sink_names = [s.name for s in context.catalog.sinks.values()]
             raise NameFault(
                 f"there is no sink {name.value}",
                 detail="with several sinks, and in a statement set, every target must be a sink",
-                hint=did_you_mean(name.value, known) or f"CREATE SINK {name.value} USING … first",
+                hint=did_you_mean(name.value, sink_names) or f"CREATE SINK {name.value} USING … first",
                 span=name.span,
                 code="UNKNOWN_SINK",
             )
@@ -349,12 +349,12 @@ def _check_insert_values(statement: Insert, stream: Stream) -> None:
             span=statement.targets[0].span,
             code="CLAUSE_NOT_SUPPORTED",
         )
-    known = [c.name for c in _values_of(stream).given_columns(stream)]
+    column_names = [c.name for c in _values_of(stream).given_columns(stream)]
     for column in statement.columns:
-        if column.value.casefold() not in {name.casefold() for name in known}:
+        if column.value.casefold() not in {name.casefold() for name in column_names}:
             raise NameFault(
                 f"the stream {stream.name} has no column {column}",
-                hint=did_you_mean(column.value, known),
+                hint=did_you_mean(column.value, column_names),
                 span=column.span,
                 code="UNKNOWN_COLUMN",
             )

@@ -47,7 +47,7 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
             code="MISSING_WATERMARK",
         )
     check_sources(bases, name.span)
-    _check_kept(bases, name.span)
+    _check_files_stay(bases, name.span)
     steps, streams, functions = reading_steps(parts.sources, parts.result.node)
     if not functions:
         raise RuleFault(
@@ -79,10 +79,10 @@ def _notes(sink: Sink, parts: QueryParts) -> Iterator[Note]:
 
 def without_complete(choices: list[Choice], query: Query, name: Name | None) -> list[Choice]:
     """The output modes in which the watermark drops rows, for ON LATE INTO. Raises RuleFault."""
-    kept = [c for c in choices if c.mode != "complete"]
-    if not query.late or kept == choices:
+    remaining = [c for c in choices if c.mode != "complete"]
+    if not query.late or remaining == choices:
         return choices
-    if not kept:
+    if not remaining:
         raise RuleFault(
             "ON LATE INTO is not supported in output mode complete",
             detail="the state is kept whole in this mode, so that no row is late",
@@ -90,7 +90,7 @@ def without_complete(choices: list[Choice], query: Query, name: Name | None) -> 
             span=name.span if name else None,
             code="CLAUSE_NOT_SUPPORTED",
         )
-    return kept
+    return remaining
 
 
 def _select(name: str, sink: Sink) -> tuple[Assign, ...]:
@@ -148,7 +148,7 @@ def _check_trigger(query: Query, span: Span) -> None:
         )
 
 
-def _check_kept(bases: list[Stream], span: Span) -> None:
+def _check_files_stay(bases: list[Stream], span: Span) -> None:
     """Raise RuleFault for a stream that removes the files which it has read."""
     for stream in bases:
         clean = stream.option("cleanSource")

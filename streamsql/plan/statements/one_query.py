@@ -109,7 +109,7 @@ def _check_nested(lowered: Lowered, body: Fragment) -> None:
 def _check_distinct(lowered: Lowered, body: Fragment, catalog: Catalog) -> None:
     """Raise RuleFault for a distinct aggregation over a stream in a query whose operations are not known."""
     query = read_query(body.text)
-    if lowered.shape.known or query.body is None:
+    if lowered.shape.complete or query.body is None:
         return
     streams = [n.span for n in query.relations if isinstance(catalog.relation(n.name), Stream)]
     for block in _blocks(query.body):

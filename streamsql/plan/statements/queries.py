@@ -29,7 +29,7 @@ from streamsql.plan.statements.query_parts import (
     one_result,
     query_sources,
     streaming_query,
-    with_kept_keys,
+    with_hidden_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.refreshes import create_refreshed, refresh_again, refresh_plan
@@ -56,7 +56,7 @@ def select(statement: Select, context: Context) -> Plan:
 def _select(statement: Select, context: Context) -> Plan:
     # Every row that is read is shown.
     shown = context.live_table(Sink("select", "memory", retain=sys.maxsize))
-    sources, lowered = with_kept_keys(
+    sources, lowered = with_hidden_keys(
         (shown,), "", context.sources, lambda sources: lower_fragment(statement.query, sources)
     )
     check_one_streaming_query(lowered, sources, statement.query, context)
@@ -150,7 +150,7 @@ def _live_query(
     whose = f"the query of live table {query.name}"
     view = f"CREATE TEMPORARY VIEW {quote_name(query.name)} AS {body.text};"
     try:
-        sources, lowered = with_kept_keys(
+        sources, lowered = with_hidden_keys(
             (sink,),
             query.mode,
             context.sources,
@@ -200,7 +200,7 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
             return run
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         again = f"CREATE STREAM … again, or DROP QUERY {quote_name(query.name)};"
-        sources, lowered = with_kept_keys(
+        sources, lowered = with_hidden_keys(
             sinks,
             query.mode,
             lambda: query_sources(context, query.trigger),

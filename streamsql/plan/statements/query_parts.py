@@ -12,7 +12,7 @@ from streamsql.language.statements.base import Column, Fragment, Name, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.lower import Lowered
-from streamsql.plan.lowering.shape import KEPT, Shape
+from streamsql.plan.lowering.shape import IN_RESULT, Shape
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Target
 from streamsql.plan.streaming import rules
@@ -64,13 +64,14 @@ def as_declared(
     if not given:
         return node
     hidden = shape.hidden if shape else ()
-    flag = (KEPT,) if shape and shape.kept else ()
+    flag = (IN_RESULT,) if shape and shape.has_flag else ()
     node = node.call("toDF", *hidden, *given, *flag)
     if not columns:
         return node
-    there = {name.casefold() for name in given}
+    given_names = {name.casefold() for name in given}
     values = [
-        f"CAST({quote_name(c.name) if c.name.casefold() in there else 'NULL'} AS {c.type})" for c in columns
+        f"CAST({quote_name(c.name) if c.name.casefold() in given_names else 'NULL'} AS {c.type})"
+        for c in columns
     ]
     return node.call(
         "select",
@@ -85,16 +86,16 @@ def shape_as_declared(shape: Shape, columns: tuple[Column, ...], given: tuple[st
     given = given or tuple(c.name for c in columns)
     if not given:
         return shape
-    there = shape.columns or shape.items
-    if len(there) != len(given):
+    current = shape.columns or shape.items
+    if len(current) != len(given):
         names: dict[str, str] = {}
     else:
-        names = dict(zip((c.casefold() for c in there), given, strict=True))
+        names = dict(zip((c.casefold() for c in current), given, strict=True))
     renamed = shape.with_keys(lambda key: key if key in shape.hidden else names.get(key.casefold()))
     return replace(renamed, columns=tuple(c.name for c in columns) or given)
 
 
-def with_kept_keys(
+def with_hidden_keys(
     sinks: tuple[Sink, ...],
     mode: str,
     sources: Callable[[], Sources],
@@ -113,8 +114,8 @@ def with_kept_keys(
         shape = lowered.shape
         if not keeping.keeps_hidden:
             return keeping, lowered
-        can_update = shape.known and not shape.loses_groups and rules.verdict(shape, "update") is None
-        if (shape.hidden or shape.kept) and can_update:
+        can_update = shape.complete and not shape.loses_groups and rules.verdict(shape, "update") is None
+        if (shape.hidden or shape.has_flag) and can_update:
             return keeping, lowered
     plain = sources()
     return plain, lowering(plain)
@@ -158,8 +159,8 @@ def check_keys(targets: tuple[Target, ...], span: Span) -> None:
     for target in targets:
         _check_grouping_sets(target, span)
         columns = tuple(c.name for c in target.sink.columns) or target.shape.columns or ()
-        known = {c.casefold() for c in columns}
-        missing = [k for k in target.sink.key if k.casefold() not in known] if columns else []
+        column_names = {c.casefold() for c in columns}
+        missing = [k for k in target.sink.key if k.casefold() not in column_names] if columns else []
         if missing:
             raise NameFault(
                 f"the KEY of {target.sink.name}, {', '.join(missing)}, is not a column of this query",
@@ -173,10 +174,12 @@ def _check_grouping_sets(target: Target, span: Span) -> None:
     """A KEY tells a total apart from the group whose keys are NULL. Raises RuleFault at the grouping."""
     keys = {k.casefold() for k in target.sink.key}
     op = next((op for op in reversed(target.shape.aggregates) if op.several), None)
-    told = (
-        op is not None and op.told and (target.sink.columns or keys & {name.casefold() for name in op.told})
+    distinguished = (
+        op is not None
+        and op.grouping_columns
+        and (target.sink.columns or keys & {name.casefold() for name in op.grouping_columns})
     )
-    if not keys or op is None or told:
+    if not keys or op is None or distinguished:
         return
     listed = ", ".join(map(quote_name, target.sink.key))
     raise RuleFault(

@@ -45,7 +45,7 @@ def run_plan(
         choices = _real_time_modes(choices, takes, mode)
         parts.sources.program += [c for c in CHOICES.values() if c not in parts.sources.program]
     program = (*parts.sources.program, Assign("result", parts.result.node), *parts.functions)
-    kept = late_plan(query, parts, context, late)
+    late_writes = late_plan(query, parts, context, late)
     return Run(
         query,
         targets,
@@ -58,11 +58,11 @@ def run_plan(
         transient,
         mode_span=mode.span if mode else None,
         body_span=parts.body.span,
-        late=kept,
+        late=late_writes,
         notes=(
             *parts.sources.notes,
             *joined_once(parts.sources),
-            *(kept.notes if kept else ()),
+            *(late_writes.notes if late_writes else ()),
             *(() if transient else _advice(parts, shape, choices)),
         ),
     )
@@ -99,7 +99,7 @@ def _choices(
     choices = rules.choices(shape, takes, keyed=keyed)
     if not all(_keeps_groups(t.shape) for t in targets if t.sink.keeps_groups):
         choices = [c for c in choices if c.mode != "update"]
-    if shape.hidden or shape.kept:
+    if shape.hidden or shape.has_flag:
         choices = [c for c in choices if c.mode == "update"]
     if not choices:
         raise rules.refuse_all(shape, takes, query.sink)
@@ -151,7 +151,7 @@ def _with_key(shape: Shape, sink: Sink) -> Shape:
 def _keeps_groups(shape: Shape) -> bool:
     """Whether a live table in update mode can identify the row that a newer row replaces."""
     keyed = [op for op in shape.ops if op.kind == "key" or op.replaces]
-    if not shape.known:
+    if not shape.complete:
         return any(op.kind == "key" for op in keyed)
     return not keyed or shape.keys is not None
 

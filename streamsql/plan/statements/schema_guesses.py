@@ -20,7 +20,7 @@ def in_order(names: Iterable[str], texts: Iterable[str]) -> list[str]:
     """The names of columns in the order in which they first occur in JSON objects; Spark sorts them
     alphabetically.
     """
-    known = list(names)
+    wanted = list(names)
     seen: dict[str, None] = {}
     for text in texts:
         try:
@@ -28,10 +28,10 @@ def in_order(names: Iterable[str], texts: Iterable[str]) -> list[str]:
         except ValueError:
             continue
         if isinstance(value, dict):
-            seen.update(dict.fromkeys(k for k in value if k in known))
-        if len(seen) == len(known):
+            seen.update(dict.fromkeys(k for k in value if k in wanted))
+        if len(seen) == len(wanted):
             break
-    return [*seen, *(n for n in known if n not in seen)]
+    return [*seen, *(n for n in wanted if n not in seen)]
 
 
 _ENDING = re.compile(r"(\.(json|jsonl|ndjson|csv|tsv|txt|log|parquet|orc|avro|gz|bz2|zst))+$", re.IGNORECASE)

@@ -13,7 +13,7 @@ from streamsql.language.spark_definitions import Target, described, target_of
 from streamsql.language.statements.base import Fragment, Statement
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
-from streamsql.plan.statements.altered import anew, moved_rows, not_there
+from streamsql.plan.statements.altered import anew, moved_rows, unknown_target
 
 
 def check_target(statement: Statement, context: Context) -> None:
@@ -27,7 +27,7 @@ def check_target(statement: Statement, context: Context) -> None:
     if target.verb.startswith("CACHE") and not isinstance(entry, Stream):
         return
     fault = _refusal(target, entry, statement.text, context.catalog) if entry else None
-    fault = fault or not_there(target, context.catalog)
+    fault = fault or unknown_target(target, context.catalog)
     if fault:
         fault.span = statement.origin.span(target.span)
         raise fault

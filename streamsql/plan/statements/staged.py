@@ -20,7 +20,7 @@ from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.plans import Refresh, Run, Target
 from streamsql.plan.statements.change_queries import changes_plan
-from streamsql.plan.statements.query_parts import QueryParts, with_kept_keys
+from streamsql.plan.statements.query_parts import QueryParts, with_hidden_keys
 from streamsql.plan.statements.query_run import run_plan
 from streamsql.plan.statements.refreshes import refresh_plan
 from streamsql.plan.streaming import stages
@@ -86,7 +86,7 @@ def with_stages(run: Run, sink: Sink, body: Fragment, context: Context, *, inser
     known and it can be split. Where stages are off, it has the statements that do the same. sink: limits the
     rows; inserts: as in `staged`.
     """
-    if run.shape.known and not joins_in_the_optimizer(read_query(body.text)):
+    if run.shape.complete and not joins_in_the_optimizer(read_query(body.text)):
         return run
     fault = RuleFault("", code=OUTPUT_MODE)
     try:
@@ -100,8 +100,8 @@ def stage_run(query: Query, retain: int, context: Context) -> Run | None:
     sink = Sink(query.name, "memory", retain=retain, owner=query.owner)
     body = Fragment(query.text)
     try:
-        sources, lowered = with_kept_keys((sink,), "", context.sources, lambda s: lower_fragment(body, s))
-        if not lowered.shape.streaming or not lowered.shape.known or not _is_table(lowered):
+        sources, lowered = with_hidden_keys((sink,), "", context.sources, lambda s: lower_fragment(body, s))
+        if not lowered.shape.streaming or not lowered.shape.complete or not _is_table(lowered):
             return None
         # Of a live table, and of a join that only Spark's optimizer makes, the rows would not be exact.
         if sources.live or joins_in_the_optimizer(read_query(query.text)):
@@ -184,25 +184,25 @@ def _over_stages(
 
 def _note(name: str, runs: Sequence[Run]) -> Note:
     """name: the query whose stages these are; "" for a SELECT, whose stages end with it."""
-    parts = [f"{run.query.name} {what_is_kept(run)}" for run in runs]
+    parts = [f"{run.query.name} {contents_of(run)}" for run in runs]
     if name:
         parts.append(f"SHOW STAGES OF {quote_name(name)}; lists them")
     return Note("STAGES", f"runs in {len(runs) + 1} stages: {'; '.join(parts)}")
 
 
-def what_is_kept(run: Run) -> str:
+def contents_of(run: Run) -> str:
     """What the live table of a stage holds, in words."""
     if run.choices[0].mode == "append":
         return f"keeps rows, at most {run.sink.retain:,}"
-    each = "key" if run.shape.brings_changes else "group"
-    return f"keeps one row for each {each}" if run.choices[0].mode == "update" else "keeps the groups"
+    unit = "key" if run.shape.brings_changes else "group"
+    return f"keeps one row for each {unit}" if run.choices[0].mode == "update" else "keeps the groups"
 
 
 def _by_hand(query: Query, sink: Sink, text: str, context: Context, *, inserts: bool) -> str:
     """The statements that do the same as the stages."""
     shown, runs = query.name == SELECT, runs_as_stage(query, sink, context)
     name = "rows" if shown else query.name
-    split = stages.split(text, name, context.catalog, runs, mark="_", whole=inserts)
+    split = stages.split(text, name, context.catalog, runs, separator="_", whole=inserts)
     retain = _limit(query, sink)
     limit = "" if retain == DEFAULT_RETAIN else f" RETAIN {retain} ROWS"
     trigger = f" TRIGGER {query.trigger.sql()}" if query.trigger and not shown else ""

@@ -48,7 +48,7 @@ def insert_with_stages(plan: Plan, statement: Insert, sinks: tuple[Sink, ...], c
     """The plan of an INSERT with what runs if Spark refuses a query that only Spark reads."""
     if not isinstance(plan, Run) or isinstance(plan, Refresh) or statement.output_mode is not None:
         return plan
-    if not sinks or (plan.shape.known and not joins_in_the_optimizer(read_query(statement.query.text))):
+    if not sinks or (plan.shape.complete and not joins_in_the_optimizer(read_query(statement.query.text))):
         return plan
     if _runs_by_itself(statement, sinks, context):
         run = with_stages(plan, sinks[0], statement.query, context, inserts=True)

@@ -117,7 +117,7 @@ def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: 
         )
     streams = {v for v in sources.views if v not in sources.live}
     of_file = read_query(query.text).words & {"input_file_name", "_metadata"}
-    if not lowered.shape.known or streams or of_file:
+    if not lowered.shape.complete or streams or of_file:
         cause = lowered.as_text or ("a sub-query reads the stream" if streams else "")
         cause = cause or f"{min(of_file)} is not available in a micro-batch"
         raise RuleFault(

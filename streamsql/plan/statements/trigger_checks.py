@@ -114,9 +114,9 @@ _TRIGGERS = {"continuous": "CONTINUOUS", "real_time": "REAL TIME", "available_no
 
 def _who_takes(kind: str) -> str:
     """The sources and sinks that support a kind of trigger, for the detail of an error."""
-    known = connectors().values()
-    reads = [c.name for c in known if c.reads is not None and kind in c.triggers]
-    writes = [c.name for c in known if c.writes is not None and kind in c.sink_triggers]
+    all_connectors = connectors().values()
+    reads = [c.name for c in all_connectors if c.reads is not None and kind in c.triggers]
+    writes = [c.name for c in all_connectors if c.writes is not None and kind in c.sink_triggers]
     if not reads and not writes:
         return "no source or sink supports it"
     return f"supported sources: {', '.join(reads) or 'none'}; supported sinks: {', '.join(writes) or 'none'}"

@@ -109,8 +109,8 @@ def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[
         a, b = _times_of_join(text, streams) or ("a.ts", "b.ts")
         bound = f"AND {b} BETWEEN {a} AND {a} + INTERVAL 1 HOUR in its condition"
     fix = f"{first}{bound} would bound it" if bound else ""
-    told = "the join keeps all rows of both streams in state: the state is unbounded"
-    yield Note("UNBOUNDED_STATE", f"{told}. {fix[:1].upper()}{fix[1:]}" if fix else told)
+    cost = "the join keeps all rows of both streams in state: the state is unbounded"
+    yield Note("UNBOUNDED_STATE", f"{cost}. {fix[:1].upper()}{fix[1:]}" if fix else cost)
 
 
 def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
@@ -122,9 +122,9 @@ def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
         return None
     for block in _blocks(body) if body else ():
         sides = [block.relation, *(j.relation for j in block.joins[:1])]
-        known = [(r, columns.get(r.name.casefold(), "")) for r in sides if r is not None]
-        if len(known) == 2 and all(column for _, column in known):
-            a, b = (f"{quote_name(r.alias or r.name)}.{quote_name(column)}" for r, column in known)
+        timed_sides = [(r, columns.get(r.name.casefold(), "")) for r in sides if r is not None]
+        if len(timed_sides) == 2 and all(column for _, column in timed_sides):
+            a, b = (f"{quote_name(r.alias or r.name)}.{quote_name(column)}" for r, column in timed_sides)
             return a, b
     return None
 
@@ -167,13 +167,13 @@ def _unbounded_groups(
         return
     watermark = _watermark_on(stream)
     if windows:
-        told = "each window is kept in state, and none is ever closed: the state is unbounded. "
-        yield Note("UNBOUNDED_STATE", f"{told}{watermark} would bound it")
+        cost = "each window is kept in state, and none is ever closed: the state is unbounded. "
+        yield Note("UNBOUNDED_STATE", f"{cost}{watermark} would bound it")
     else:
-        yield Note("UNBOUNDED_STATE", _one_for_each_group(stream, f"{watermark}, and "))
+        yield Note("UNBOUNDED_STATE", _row_per_group(stream, f"{watermark}, and "))
 
 
-def _one_for_each_group(stream: Stream, first: str = "") -> str:
+def _row_per_group(stream: Stream, first: str = "") -> str:
     """What groups by keys without event time cost, and what bounds it. first: what is needed besides."""
     bound = f"{first}GROUP BY window({quote_name(_time_of(stream))}, '1 hour'), … would bound it"
     return (
@@ -247,8 +247,8 @@ def _unused_watermark(text: str, shape: Shape, streams: list[Stream]) -> Iterato
         return
     if _may_have_many_groups(text, streams):
         column = quote_name(_time_of(marked[0]))
-        told = f"the watermark of {marked[0].name} closes no group, as {column} is not among the keys"
-        yield Note("WATERMARK_UNUSED", f"{told}: {_one_for_each_group(marked[0])}")
+        fact = f"the watermark of {marked[0].name} closes no group, as {column} is not among the keys"
+        yield Note("WATERMARK_UNUSED", f"{fact}: {_row_per_group(marked[0])}")
 
 
 def _texts_as_times(windows: list[Expression], streams: list[Stream]) -> Iterator[Note]:

@@ -62,7 +62,7 @@ def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[st
 
 
 def _entry(entry: Stream | Sink) -> dict[str, Any]:
-    known: dict[str, Any] = {
+    definition: dict[str, Any] = {
         "name": entry.name,
         "connector": entry.connector,
         "format": entry.format,
@@ -70,13 +70,13 @@ def _entry(entry: Stream | Sink) -> dict[str, Any]:
         "options": {k: s for k, v in entry.options if (s := redact_option(k, v)) != HIDDEN},
     }
     if isinstance(entry, Sink):
-        return known | {"key": list(entry.key), "partitioned by": list(entry.partitioned_by)}
-    mark = entry.watermark
-    computed = f"{mark.computed.text} AS " if mark and mark.computed else ""
-    return known | {
+        return definition | {"key": list(entry.key), "partitioned by": list(entry.partitioned_by)}
+    watermark = entry.watermark
+    computed = f"{watermark.computed.text} AS " if watermark and watermark.computed else ""
+    return definition | {
         "query": redact(entry.query),
         "malformed": entry.malformed,
-        "watermark": f"{computed}{mark.column.value}, {mark.delay}" if mark else "",
+        "watermark": f"{computed}{watermark.column.value}, {watermark.delay}" if watermark else "",
     }
 
 

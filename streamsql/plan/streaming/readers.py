@@ -18,7 +18,7 @@ def streams_over(name: str, catalog: Catalog) -> list[str]:
     """The streams that are queries over a stream, also over one of these, in the order of the catalog."""
     over = {name.casefold()}
     for stream in catalog.streams.values():  # a stream is defined after those that it reads
-        if stream.query and any(reads(stream.query, known) for known in over):
+        if stream.query and any(reads(stream.query, read_name) for read_name in over):
             over.add(stream.name.casefold())
     return [s.name for key, s in catalog.streams.items() if key in over and key != name.casefold()]
 
@@ -26,6 +26,6 @@ def streams_over(name: str, catalog: Catalog) -> list[str]:
 def queries_over(name: str, catalog: Catalog) -> list[Query]:
     """The queries that read a stream, directly or through others; that of a live table for its stages."""
     names = [name, *streams_over(name, catalog)]
-    reading = (q for q in catalog.queries.values() if any(reads(q.text, known) for known in names))
+    reading = (q for q in catalog.queries.values() if any(reads(q.text, read_name) for read_name in names))
     owners = (catalog.queries.get(q.owner.casefold(), q) if q.owner else q for q in reading)
     return list({query.name: query for query in owners}.values())

@@ -26,12 +26,12 @@ class Choice:
 def verdict(shape: Shape, mode: str) -> Refusal | None:
     """Why a query with that shape does not support that output mode; None if no rule is violated."""
     for number, op in enumerate(shape.ops):
-        if not shape.known and not op.is_replacing_processor:
+        if not shape.complete and not op.is_replacing_processor:
             continue  # only Spark can decide
         refusal = _verdict_of(op, shape, number, mode)
         if refusal:
             return replace(refusal, span=op.span)
-    if shape.known and mode == "complete" and not shape.aggregates:
+    if shape.complete and mode == "complete" and not shape.aggregates:
         return refusals.NO_GROUPS
     return None
 
@@ -90,8 +90,8 @@ def _verdict_of_join(op: Op, mode: str) -> Refusal | None:
     if kind == "LeftAnti" and op.sides[1]:
         return _filled(refusals.STREAM_SIDE, kind, "right")
     if not all(op.sides):
-        kept = {"LeftOuter": (True, False), "LeftSemi": (True, False), "RightOuter": (False, True)}
-        refused = kind == "FullOuter" or (kind in kept and op.sides != kept[kind])
+        outer_sides = {"LeftOuter": (True, False), "LeftSemi": (True, False), "RightOuter": (False, True)}
+        refused = kind == "FullOuter" or (kind in outer_sides and op.sides != outer_sides[kind])
         return _filled(refusals.STATIC_SIDE, kind, "left" if op.sides[0] else "right") if refused else None
     if not op.equi:
         return refusals.NO_EQUALITY
@@ -118,7 +118,7 @@ def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
     """
     if kind == "real_time":
         return _real_time_verdict(shape)
-    if kind != "continuous" or not shape.known:
+    if kind != "continuous" or not shape.complete:
         return None
     op = next((op for op in shape.ops if op.kind not in ("filter", "key")), None)
     if op is None:
@@ -187,12 +187,12 @@ def choices(shape: Shape, takes: tuple[str, ...], *, keyed: bool) -> list[Choice
 def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
     groups = shape.aggregates
     if not groups:
-        only = "each row is emitted once" if shape.known else "Spark accepts it"
+        only = "each row is emitted once" if shape.complete else "Spark accepts it"
         update = "the stateful processor replaces rows" if shape.replacing else "Spark accepts only this"
         if shape.brings_changes:
             return {"update": "each change replaces or deletes the row of its key"}
         modes = {"append": only, "update": update, "complete": "Spark accepts it"}
-        if keyed and shape.loses_groups and not shape.known:
+        if keyed and shape.loses_groups and not shape.complete:
             del modes["update"]
         if shape.groups and keyed:
             # Complete mode shows rows earlier than append mode; Spark refuses it without an aggregation.

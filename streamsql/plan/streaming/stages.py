@@ -38,15 +38,15 @@ def split(
     name: str,
     catalog: Catalog,
     runs: Callable[[str], bool],
-    mark: str = "$",
+    separator: str = "$",
     *,
     whole: bool = False,
 ) -> Split:
     """Split a query of that name. runs: whether the console runs a SELECT as a stage, with exact rows after
-    each micro-batch; mark: stands in the names of the stages; whole: all of it may be one stage. Raises
+    each micro-batch; separator: stands in the names of the stages; whole: all of it may be one stage. Raises
     CannotSplit.
     """
-    splitter = _Splitter(name + mark, catalog, runs)
+    splitter = _Splitter(name + separator, catalog, runs)
     rest = splitter.text_over_stages(text, top=not whole)
     if not splitter.stages:
         raise CannotSplit("it reads no stream of the console")
@@ -75,13 +75,13 @@ class _Rows:
         text = f"SELECT {_listed(self.columns)} FROM {quote_name(self.stream)}"
         return text if self.filters is None else f"{text} WHERE {' OR '.join(f'({f})' for f in self.filters)}"
 
-    def with_those_of(self, other: _Rows, known: tuple[str, ...]) -> _Rows:
-        """The rows that either needs. known: the columns of the stream, in their order."""
+    def with_those_of(self, other: _Rows, ordered: tuple[str, ...]) -> _Rows:
+        """The rows that either needs. ordered: the columns of the stream, in their order."""
         if other.text == self.text:
             return self
         columns = None
         if self.columns is not None and other.columns is not None:
-            columns = tuple(c for c in known if c in {*self.columns, *other.columns})
+            columns = tuple(c for c in ordered if c in {*self.columns, *other.columns})
         filters = None
         if self.filters is not None and other.filters is not None:
             filters = tuple(dict.fromkeys((*self.filters, *other.filters)))
@@ -119,11 +119,11 @@ class _Splitter:
         """The quoted name of the stage that a SELECT, or the rows of a stream, become. A SELECT that is
         written twice is one stage, and so are all rows of a stream.
         """
-        for name, known in self.stages.items():
-            if known == part:
+        for name, planned in self.stages.items():
+            if planned == part:
                 return quote_name(name)
-            if isinstance(known, _Rows) and isinstance(part, _Rows) and known.stream == part.stream:
-                self.stages[name] = self.together(known, part)
+            if isinstance(planned, _Rows) and isinstance(part, _Rows) and planned.stream == part.stream:
+                self.stages[name] = self.together(planned, part)
                 return quote_name(name)
         name = f"{self.name}{len(self.stages) + 1}"
         self.stages[name] = part
@@ -221,9 +221,9 @@ class _Splitter:
         where = block.where
         if where is None or where.expression.has_subquery:
             return None
-        known_as = f" AS {quote_name(relation.alias)}" if relation.alias else ""
+        alias = f" AS {quote_name(relation.alias)}" if relation.alias else ""
         clause = query.text[where.span.start : where.span.end]
-        text = f"SELECT {_listed(columns)} FROM {quote_name(relation.name)}{known_as} {clause}"
+        text = f"SELECT {_listed(columns)} FROM {quote_name(relation.name)}{alias} {clause}"
         if not stands_alone(read_query(text), self.columns) or not self.runs(text):
             return None
         names = {relation.alias.casefold(), relation.name.casefold(), ""}
@@ -250,10 +250,12 @@ class _Splitter:
         if stream is None or not stream.query:
             raise CannotSplit(f"the rows of {name} cannot be kept")
         query_over = f"({self.text_over_stages(stream.query)})"
-        mark = stream.watermark
-        if mark is None or not mark.computed:
+        watermark = stream.watermark
+        if watermark is None or not watermark.computed:
             return query_over
-        return f"(SELECT *, {mark.computed.text} AS {quote_name(mark.column.value)} FROM {query_over})"
+        return (
+            f"(SELECT *, {watermark.computed.text} AS {quote_name(watermark.column.value)} FROM {query_over})"
+        )
 
     def window_table(
         self, query: Query, relation: Relation, ctes: tuple[str, ...], edits: dict[Span, str]
@@ -300,11 +302,11 @@ class _Splitter:
             if alone and self.runs(part):
                 edits[span] = f"SELECT * FROM {self.stage(part)}"
         rest = [n for n in query.relations if not any(_within(n.span, span) for span in edits)]
-        kept = dict[str, str]()
+        other_streams = dict[str, str]()
         for name in dict.fromkeys(n.name.casefold() for n in rest if self.is_stream(n.name)):
             rows = self.rows(name, columns=self.columns_in(query, name))
-            kept[name] = f"{quote_name(name)} AS (SELECT * FROM {rows})"
-        return _with_queries(query, kept, edits)
+            other_streams[name] = f"{quote_name(name)} AS (SELECT * FROM {rows})"
+        return _with_queries(query, other_streams, edits)
 
     # ---- questions ------------------------------------------------------------------------
 
@@ -328,10 +330,10 @@ class _Splitter:
 
     def columns_in(self, query: Query, name: str) -> tuple[str, ...] | None:
         """The columns of a stream that a query may name; None for all."""
-        known = self.columns(name)
-        if known is None or reads_all_columns(query):
+        columns = self.columns(name)
+        if columns is None or reads_all_columns(query):
             return None
-        return tuple(c for c in known if c.casefold() in query.words) or known[:1]
+        return tuple(c for c in columns if c.casefold() in query.words) or columns[:1]
 
 
 def _listed(columns: tuple[str, ...] | None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, Node, evaluate
-from streamsql.connectors.option_values import not_kept, placed
+from streamsql.connectors.option_values import placed, secret_options
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault, Note, RuleFault
@@ -19,7 +19,7 @@ from streamsql.language.statements.query import DropQuery
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
-from streamsql.plan.stand_ins import given_stream, kept_sink, without_source
+from streamsql.plan.stand_ins import given_stream, stand_in_sink, without_source
 from streamsql.plan.statements.definitions import check_watermark
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.analysis_errors import USE_TIME
@@ -181,7 +181,7 @@ def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Stateme
     if plan.exists(parts.catalog):
         return Done(message=f"sink {plan.sink.name} already exists")
     if parts.config.stand_ins:
-        plan = replace(plan, sink=kept_sink(plan.sink), code=None, schema_file=None)
+        plan = replace(plan, sink=stand_in_sink(plan.sink), code=None, schema_file=None)
     if plan.code:
         check_code(plan.code, plan.sink.option("folder"), connector(Name(plan.sink.connector)), "write")
     entry = with_schema_file(plan.sink, plan.schema_file)
@@ -192,7 +192,7 @@ def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Stateme
 
 def _not_kept(parts: SessionParts, entry: Stream | Sink) -> tuple[Note, ...]:
     """Notes about the secrets of a stream or sink that a workspace does not save."""
-    names = not_kept(entry) if parts.store else []
+    names = secret_options(entry) if parts.store else []
     text = "the workspace does not save the {0}; it saves a reference: {0} '${{env:NAME}}'"
     return tuple(Note("SECRET_NOT_KEPT", text.format(n)) for n in names)
 

@@ -100,7 +100,7 @@ def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, exi
     here = "" if existed else _with_folders_here(plan, statement)
     text = f"Spark takes the path from the folder of the database; for the folder that is here: {here};"
     notes = (Note("TABLE_PATH", " ".join(text.split())),) if here else ()
-    return Done(message=plan.defines.told(existed), notes=notes)
+    return Done(message=plan.defines.outcome(existed), notes=notes)
 
 
 def _with_folders_here(plan: plans.Collect, statement: Statement) -> str:

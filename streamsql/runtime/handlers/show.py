@@ -27,7 +27,7 @@ def _mark(entry: Stream) -> str:
 def column_names(parts: SessionParts, entry: Stream) -> str:
     """The columns of a stream; of one that is a query, those that its text tells."""
     columns = Resolver(parts.catalog).of_stream(entry)
-    names = [name for name, _ in columns.known]
+    names = [name for name, _ in columns.named]
     return ", ".join([*names, "…"] if entry.query and not columns.complete else names)
 
 

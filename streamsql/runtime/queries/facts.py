@@ -67,7 +67,7 @@ def fates(plan: Run, account: Account, mode: str) -> tuple[Fate, ...]:
     for one.
     """
     kinds = {op.kind for op in plan.shape.ops}
-    if not plan.shape.known or len(plan.targets) != 1:
+    if not plan.shape.complete or len(plan.targets) != 1:
         return ()
     keeps = any(map(keeps_malformed, plan.reads.streams))
     left = account.read.number - account.late.number - (0 if keeps else account.malformed.number)

@@ -28,7 +28,7 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
             unplanned = _refused_by_the_planner(spark, result, plan)
             if unplanned is not None:
                 raise unplanned
-        if refusal is None and choice.mode == "complete" and not (plan.shape.known or plan.mode_span):
+        if refusal is None and choice.mode == "complete" and not (plan.shape.complete or plan.mode_span):
             refusal = _loses_rows(result)
         if refusal is None:
             return choice

@@ -89,14 +89,14 @@ def _columns(context: Context) -> Iterator[Offer]:
         target = context.catalog.target(statement.target)
         columns = [(c.name, c.type) for c in target.columns] if target else []
     elif statement.head == "WATCH":
-        columns = list(context.resolver.of_name(statement.target).known)
+        columns = list(context.resolver.of_name(statement.target).named)
     elif statement.is_of_stream or statement.is_of_sink:
         columns = statement.declared_columns
         connector = connectors().get(statement.connector)
         if not columns and connector is not None:
             columns = [(c.name, c.type) for c in connector.fixed_columns]
     if not columns and (query := statement.following_query()):
-        columns = list(context.resolver.of_text(query).known)
+        columns = list(context.resolver.of_text(query).named)
     return column_offers(event_times_first(columns) if statement.expects_event_time else columns)
 
 

@@ -37,6 +37,6 @@ class ColumnResolver(Resolver):
         if folded in ("window", "session_window"):
             return struct_fields(WINDOW_TYPE)
         if not any(around.relations):  # FROM is still to be written
-            return list(self.of_name(name).known)
+            return list(self.of_name(name).named)
         columns = (column for relation in around.relations[0] for column in relation.columns)
         return struct_fields(type_in(columns, name))
