@@ -74,12 +74,12 @@ class ChangeLog:
 
         kind = _kind(schema, keys)
         try:
-            known = json.loads((self.folder / KIND).read_text("utf-8"))
-            check_version(known, CHANGES, str(self.folder / KIND))
-            changed, fits = known["schema"] != kind["schema"], known["keys"] == kind["keys"]
+            saved = json.loads((self.folder / KIND).read_text("utf-8"))
+            check_version(saved, CHANGES, str(self.folder / KIND))
+            changed, fits = saved["schema"] != kind["schema"], saved["keys"] == kind["keys"]
             if changed and not (accept and fits) or not fits:
                 raise _changed(name, fits)
-            self.query = known["query"]
+            self.query = saved["query"]
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.all")):
                 self.version, self.rows = version, fitted(_read(file), schema, keys)
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.next")):
@@ -90,7 +90,7 @@ class ChangeLog:
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
             raise UnreadableChanges(name, self.folder, error) from error
         if changed:
-            self._write_kind(known | kind)
+            self._write_kind(saved | kind)
 
     def begin(self, version: int, rows: Any) -> None:
         """Rows are about to be written. Raises OSError."""

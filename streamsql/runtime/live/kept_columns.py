@@ -30,13 +30,13 @@ def fitted(table: Any, schema: Any, keys: Sequence[str] = (), own: Sequence[str 
     rows = [field for n, field in places.items() if n not in others]
     if [(f.name, f.type) for f in wanted] == [(f.name, f.type) for f in rows]:
         return table
-    known: dict[str, int] = {}
+    place_by_name: dict[str, int] = {}
     for n, field in places.items():
-        if n not in others and known.setdefault(field.name.casefold(), n) != n:
+        if n not in others and place_by_name.setdefault(field.name.casefold(), n) != n:
             raise Misfit(field.name)  # of two columns of a name, it is not known which is which
     columns = []
     for field in wanted:
-        place = known.get(field.name.casefold())
+        place = place_by_name.get(field.name.casefold())
         if place is None and field.name not in keys:
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
             continue
@@ -81,9 +81,9 @@ def _carried_variants(column: Any, wanted: Any) -> Any:
     for chunk in column.chunks:
         texts = [str(VariantVal(v["value"], v["metadata"])) for v in chunk.to_pylist()]
         places = pa.array(range(len(chunk) + 1), pa.int32())
-        one_each = pa.ListArray.from_arrays(places, chunk, type=wanted.field("variant").type)
+        single_values = pa.ListArray.from_arrays(places, chunk, type=wanted.field("variant").type)
         parts.append(
-            pa.StructArray.from_arrays([one_each, pa.array(texts, pa.string())], fields=list(wanted))
+            pa.StructArray.from_arrays([single_values, pa.array(texts, pa.string())], fields=list(wanted))
         )
     return pa.chunked_array(parts, wanted)
 
