@@ -125,7 +125,7 @@ class Changes:
         return once
 
     def _some(self, rows: Any, counts: Counter[Any]) -> Any:
-        """So many of the rows of each kind."""
+        """As many rows of each content as `counts` has."""
         left, places = dict(counts), []
         if left:
             for place, value in enumerate(rows[self.ROW].to_pylist()):

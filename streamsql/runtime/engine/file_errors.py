@@ -37,7 +37,7 @@ _CAUSES = (
 def file_words(text: str, *, of_query: bool = True) -> Words | None:
     """The explanation of an exception (its text, with causes) that names a file; None for another.
 
-    of_query: of a streaming query.
+    of_query: whether a streaming query raised the exception.
     """
     match = _FILE.search(text)
     if match is None:

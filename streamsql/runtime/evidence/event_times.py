@@ -94,8 +94,8 @@ class _Batch:
 
 
 def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTimes | None:
-    """The event times in progress reports; None if they tell none. stream: of which one, where Spark counts
-    them by stream; else the query has one source.
+    """The event times in progress reports; None if the reports have none. stream: the stream whose event
+    times are returned, where Spark counts them by stream; otherwise the query has one source.
     """
     read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
     if not read:

@@ -212,8 +212,8 @@ class Evidence:
         return files_read(self.checkpoint) if self.checkpoint else {}
 
     def offsets(self, stream: Stream) -> dict[tuple[str, int], tuple[int, int]] | None:
-        """What Kafka has of the topics of a stream: (first, end) of each (topic, partition); None when it
-        is not Kafka's, or the brokers do not answer.
+        """What Kafka has of the topics of a stream: (first, end) of each (topic, partition); None when the
+        stream does not read Kafka, or the brokers do not answer.
         """
         asked = connector(Name(stream.connector)).brokers(stream)
         kafka = "org.apache.kafka.clients.admin.Admin"

@@ -46,7 +46,7 @@ class Part:
         return ", ".join(("count(*) AS n", *items))
 
     def kept_by(self, row: Any) -> list[tuple[Expression, int]]:
-        """Each condition with the number of rows that it keeps. row: of `counts`."""
+        """Each condition with the number of rows that it keeps. row: the result of `counts`."""
         return [(condition, row[f"c{number}"]) for number, condition in enumerate(self.conditions)]
 
     def select(self, items: str, where: str = "") -> str:

@@ -156,11 +156,11 @@ _GROUPS = {
 
 
 def _group(rule: str, name: str) -> str:
-    """The group of a statement: that of its first word, else of another one."""
+    """The group of a statement: that of the first word of its name that is a word of a group."""
     if STATEMENTS[rule].topic == "testing":
         return "test"
     words = name.split()
-    found = (group for word in words for group, first_words in _GROUPS.items() if word in first_words)
+    found = (group for word in words for group, group_words in _GROUPS.items() if word in group_words)
     return next(found, "operate")
 
 

@@ -88,7 +88,7 @@ def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:
 
 
 def _running(parts: SessionParts, names: Iterable[str]) -> list[str]:
-    """Those of the queries that run now, without stages of others."""
+    """The names of the queries in `names` that run now; stages of other queries are left out."""
     queries = parts.catalog.queries
     found = []
     for name in dict.fromkeys(names):

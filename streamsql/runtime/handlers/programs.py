@@ -246,7 +246,7 @@ def _spark_answer(parts: SessionParts, rows: Rows, statement: Statement, began: 
 
 
 def _functions(parts: SessionParts, names: list[str]) -> Rows:
-    """The answer to SHOW FUNCTIONS, which of Spark has names only; operators stand last."""
+    """The answer to SHOW FUNCTIONS: Spark itself lists names only; operators stand last."""
     built_in, own = reference.functions(), parts.catalog.functions
     rows = []
     for name in sorted(names, key=lambda name: (not name[:1].isalpha(), name)):

@@ -232,7 +232,7 @@ def _text(value: Any) -> str:
 
 
 def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
-    """What the newest micro-batch tells."""
+    """The numbers of the newest micro-batch, as names and texts."""
     last = running.reports.latest
     operators = last.get("stateOperators", [])
     shown = ["batch", "rows/s done", "last rates", "watermark", "lag"]

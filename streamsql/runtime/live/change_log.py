@@ -51,9 +51,10 @@ class ChangeLog:
         self.pending: tuple[int, Any] | None = None
 
     def forget(self) -> None:
-        """Remove what is known: the next version has all rows. Raises OSError."""
+        """Remove the files of the rows: the next version has all rows. Raises OSError."""
         if self.folder.is_dir():
-            # First what says that the others are known; `begin_new` removes those that a crash leaves.
+            # The file KIND goes first: without it the others are not read. `begin_new` removes the files that
+            # a crash leaves.
             for file in sorted(self.folder.glob("*.*"), key=lambda file: file.name != KIND):
                 file.unlink()
                 sync_folder(self.folder)
@@ -66,9 +67,9 @@ class ChangeLog:
         self._write_kind(_kind(schema, keys) | {"query": self.query})
 
     def open(self, name: str, schema: Any, keys: tuple[str, ...], *, accept: bool = False) -> None:
-        """Read what is known. accept: rows with other columns go on with those of now. Raises RuleFault when
-        rows with other columns or keys were written, UsageFault when a later version of the console has
-        written them, UnreadableChanges when they are missing or damaged.
+        """Read the rows and their kind from the files. accept: rows with other columns go on with those of
+        now. Raises RuleFault when rows with other columns or keys were written, UsageFault when a later
+        version of the console has written them, UnreadableChanges when they are missing or damaged.
         """
         import pyarrow as pa
 

@@ -63,7 +63,7 @@ def _cast(column: Any, wanted: pa.DataType) -> Any:
 
 
 def _is_variant(kind: pa.DataType) -> bool:
-    """Whether a column has VARIANT values as PySpark's Arrow does, which earlier versions have kept."""
+    """Whether a column has VARIANT values in PySpark's Arrow type, which earlier versions wrote to files."""
     from pyarrow import types
 
     return types.is_struct(kind) and [kind.field(n).name for n in range(kind.num_fields)] == [
@@ -73,7 +73,7 @@ def _is_variant(kind: pa.DataType) -> bool:
 
 
 def _carried_variants(column: Any, wanted: Any) -> Any:
-    """The values of such a column as `to_arrow` gives them."""
+    """The values of a column of VARIANT as `to_arrow` gives them. wanted: the Arrow type of the result."""
     import pyarrow as pa
     from pyspark.sql.types import VariantVal
 

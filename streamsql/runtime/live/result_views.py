@@ -128,7 +128,7 @@ class ChangesView:
         self._zone = zone
         self._lock = threading.Lock()
         self._changes: deque[tuple[int, tuple[Any, ...]]] = deque(maxlen=RETAINED_CHANGES)
-        """Each with its micro-batch."""
+        """The changes, each with the number of its micro-batch."""
         self._count = 0
         self._version = 0
         self._still: deque[tuple[int, tuple[Any, ...]]] | None = None
