@@ -97,8 +97,8 @@ def _calls(node: Node) -> Iterator[Call]:
         yield from calls_in((*node.body, Assign("", node.value)))
     if isinstance(node, Lit) and isinstance(node.value, tuple):
         inside += node.value
-    for each in inside:
-        yield from _calls(each)
+    for part in inside:
+        yield from _calls(part)
 
 
 def variables_in(program: Program) -> frozenset[str]:
@@ -113,12 +113,12 @@ def _variables(node: Node) -> Iterator[str]:
     elif isinstance(first, Function):
         yield from variables_in((*first.body, Assign("", first.value)))
     elif isinstance(first, Lit) and isinstance(first.value, tuple):
-        for each in first.value:
-            yield from _variables(each)
+        for part in first.value:
+            yield from _variables(part)
     for link in links:
         if isinstance(link, Call):
-            for each in (*link.args, *(value for _, value in link.kwargs)):
-                yield from _variables(each)
+            for part in (*link.args, *(value for _, value in link.kwargs)):
+                yield from _variables(part)
 
 
 def expr(text: str) -> Node:

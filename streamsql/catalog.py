@@ -195,9 +195,11 @@ def _get(entries: Mapping[str, Entry], name: Name, kind: str) -> Entry:
     return entry
 
 
-def unknown(kind: str, name: Name, known: Iterable[str]) -> NameFault:
-    """The error for a name that is not there, with the nearest one that is."""
-    names = sorted(known)
+def unknown(kind: str, name: Name, existing: Iterable[str]) -> NameFault:
+    """The error for a name that does not exist. existing: the names of that kind, of which the hint names the
+    nearest.
+    """
+    names = sorted(existing)
     plural = {
         "query": "queries",
         "function written in Python": "functions written in Python",

@@ -43,11 +43,11 @@ def setting_sql(key: str, value: str) -> str:
     return f"SET {key_sql(key)} = {quote(value)}"
 
 
-def watermark_sql(mark: Watermark | None) -> str:
-    if mark is None:
+def watermark_sql(watermark: Watermark | None) -> str:
+    if watermark is None:
         return ""
-    computed = f"{mark.computed.text} AS " if mark.computed else ""
-    return f"WITH WATERMARK {computed}{quote_name(mark.column.value)} DELAY '{mark.delay}'"
+    computed = f"{watermark.computed.text} AS " if watermark.computed else ""
+    return f"WITH WATERMARK {computed}{quote_name(watermark.column.value)} DELAY '{watermark.delay}'"
 
 
 def comment_sql(comment: str) -> str:

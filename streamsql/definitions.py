@@ -78,9 +78,9 @@ class Stream:
     def sql(self) -> str:
         """The statement that makes this stream, without its secrets."""
         head = f"CREATE STREAM {quote_name(self.name)}"
-        mark = watermark_sql(self.watermark)
+        watermark_clause = watermark_sql(self.watermark)
         if self.query:
-            return " ".join(p for p in (head, mark, "AS", redact(self.query)) if p)
+            return " ".join(p for p in (head, watermark_clause, "AS", redact(self.query)) if p)
         lines = [head + columns_sql(self.columns), f"USING {self.connector}"]
         if self.format:
             lines.append(f"FORMAT {self.format}")
@@ -88,7 +88,7 @@ class Stream:
             lines.append(f"KEY ({', '.join(map(quote_name, self.key))})")
         into = f"INTO {quote_name(self.malformed_sink)}" if self.malformed_sink else self.malformed.upper()
         malformed = f"ON MALFORMED {into}" if into else ""
-        parts = (options_sql(self.options), malformed, mark, comment_sql(self.comment))
+        parts = (options_sql(self.options), malformed, watermark_clause, comment_sql(self.comment))
         lines += [p for p in parts if p]
         return "\n  ".join(lines)
 

@@ -264,18 +264,18 @@ def no_folder(file: Path, place: Span | None) -> InputFault:
     )
 
 
-def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known word that a person most likely meant, or None."""
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The one of `words` that a person most likely meant with `word`, or None."""
     import difflib  # not before the first prompt
 
-    by_fold = {k.casefold(): k for k in known}
+    by_fold = {w.casefold(): w for w in words}
     matches = difflib.get_close_matches(word.casefold(), list(by_fold), n=1, cutoff=cutoff)
     return by_fold[matches[0]] if matches else None
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint that names the nearest known word; empty when there is none."""
-    like = nearest(word, known)
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """A hint that names the one of `words` nearest to `word`; empty when none is near."""
+    like = nearest(word, words)
     return f"did you mean {like}?" if like else ""
 
 

@@ -10,16 +10,16 @@ from typing import TypeVar
 from streamsql.errors import Cancelled, EngineFault
 from streamsql.secrets import redact_text
 
-Told = TypeVar("Told")
+Value = TypeVar("Value")
 Nothing = TypeVar("Nothing")
 
 INTERNAL = "INTERNAL"
 """The code of an exception that the console does not expect."""
 
 
-def informing(of: Callable[[], Told], nothing: Nothing) -> Told | Nothing:
-    """What a function tells that only informs: advice, a note, a candidate of completion, the toolbar. If it
-    raises, the fault is logged with its code and `nothing` is returned. Raises Cancelled.
+def informing(of: Callable[[], Value], nothing: Nothing) -> Value | Nothing:
+    """The value of a function that only informs: advice, a note, a candidate of completion, the toolbar. If
+    the function raises, the fault is logged with its code and `nothing` is returned. Raises Cancelled.
     """
     try:
         return of()

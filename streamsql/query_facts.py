@@ -88,9 +88,9 @@ class Account:
     def line(self) -> str:
         """The account in one line, what was lost first: `1 malformed, 8 rows in, 3 rows out`."""
         parts = [(self.late.of("late row"), self.late), (f"{self.malformed} malformed", self.malformed)]
-        told = [text for text, amount in parts if amount] + [f"{self.read.of('row')} in"]
-        told += [] if self.out is None else [f"{self.out.of('row')} out"]
-        return ", ".join([*told, *([Amount(self.held).of("state row")] if self.held else [])])
+        texts = [text for text, amount in parts if amount] + [f"{self.read.of('row')} in"]
+        texts += [] if self.out is None else [f"{self.out.of('row')} out"]
+        return ", ".join([*texts, *([Amount(self.held).of("state row")] if self.held else [])])
 
     def uncertain(self) -> Account:
         """The same where reports were lost: a console that was killed had not saved them."""
@@ -107,15 +107,15 @@ class Account:
         return numbers | more
 
     @classmethod
-    def load(cls, known: Mapping[str, Any]) -> Account:
+    def load(cls, saved: Mapping[str, Any]) -> Account:
         """The account that `saved` gave. Raises KeyError, TypeError or ValueError for another value."""
         amounts: dict[str, Any] = {
-            n: Amount(int(known[n][0]), bool(known[n][1])) for n in _AMOUNTS if n in known
+            n: Amount(int(saved[n][0]), bool(saved[n][1])) for n in _AMOUNTS if n in saved
         }
         pairs: dict[str, Any] = {
-            n: tuple((str(k), int(v)) for k, v in known[n]) for n in ("streams", "state")
+            n: tuple((str(k), int(v)) for k, v in saved[n]) for n in ("streams", "state")
         }
-        return replace(cls(), **amounts, **pairs, watermark=str(known["watermark"]))
+        return replace(cls(), **amounts, **pairs, watermark=str(saved["watermark"]))
 
 
 _AMOUNTS = ("read", "out", "late", "malformed")

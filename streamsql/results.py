@@ -45,12 +45,12 @@ class Pairs:
 
 def map_of(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any] | Pairs:
     """A map with these keys and values."""
-    known = tuple(pairs)
+    entries = tuple(pairs)
     try:
-        made = dict(known)
+        made = dict(entries)
     except TypeError:  # a key that has no hash
-        return Pairs(known)
-    return made if len(made) == len(known) else Pairs(known)
+        return Pairs(entries)
+    return made if len(made) == len(entries) else Pairs(entries)
 
 
 @dataclass(frozen=True)

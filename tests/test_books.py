@@ -17,7 +17,7 @@ from streamsql.plan.context import Context
 from streamsql.plan.lowering.stateful_calls import ROCKSDB
 from streamsql.query_facts import Account
 from streamsql.results import Rows
-from streamsql.runtime.checkpoints.batch_history import KEPT, BatchHistory
+from streamsql.runtime.checkpoints.batch_history import RETAINED_BATCHES, BatchHistory
 from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
@@ -175,18 +175,23 @@ def test_offsets_in_short(before: str | None, after: str | None, kind: str, said
 def test_what_is_kept_of_batches_has_a_bound(tmp_path: Path) -> None:
     file = tmp_path / "batches.jsonl"
     kept = BatchHistory(file)
-    for number in range(2 * KEPT + 10):
+    for number in range(2 * RETAINED_BATCHES + 10):
         report = {"id": "q", "batchId": number, "numInputRows": number, "durationMs": {"triggerExecution": 5}}
         kept.write(kept.add(report, Account()))
-    repeated = {"id": "q", "batchId": 2 * KEPT, "numInputRows": 0, "durationMs": {"triggerExecution": 7}}
+    repeated = {
+        "id": "q",
+        "batchId": 2 * RETAINED_BATCHES,
+        "numInputRows": 0,
+        "durationMs": {"triggerExecution": 7},
+    }
     kept.write(kept.add(repeated, Account()))
-    assert len(file.read_text().splitlines()) == KEPT + 10
+    assert len(file.read_text().splitlines()) == RETAINED_BATCHES + 10
     with file.open("a") as out:
         out.write('{"id": "q", "bat')  # the console was killed
     again = BatchHistory(file)
-    assert len(again.done) == KEPT
-    assert again.done["q", 2 * KEPT] == (0, 7)
-    assert ("q", KEPT) not in again.done
+    assert len(again.done) == RETAINED_BATCHES
+    assert again.done["q", 2 * RETAINED_BATCHES] == (0, 7)
+    assert ("q", RETAINED_BATCHES) not in again.done
 
 
 # ---- checkpoints --------------------------------------------------------------------------------

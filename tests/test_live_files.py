@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 from streamsql.errors import UsageFault
-from streamsql.runtime.embedded.live_files import LiveFiles, kept_in
+from streamsql.runtime.embedded.live_files import LiveFiles, persist_rows
 from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.live.journal import Journal, LiveTables, UnfitRows, UnreadableRows
 from streamsql.runtime.live.recorded_progress import (
@@ -293,17 +293,17 @@ def test_micro_batches_that_are_computed_again_are_cut(tmp_path: Path) -> None:
 
 
 def test_an_exported_program_continues_its_rows(tmp_path: Path) -> None:
-    kept_in(new_rows(), None)
+    persist_rows(new_rows(), None)
     first = new_rows()
-    kept_in(first, tmp_path / "t")
+    persist_rows(first, tmp_path / "t")
     for number in range(3):
         first.take(batch(number), number)
     second = new_rows()
-    kept_in(second, tmp_path / "t")
+    persist_rows(second, tmp_path / "t")
     assert (second.last_batch, numbers(second)) == (2, [0, 1, 2])
     second.take(batch(3), 3)
     third = new_rows()
-    kept_in(third, tmp_path / "t")
+    persist_rows(third, tmp_path / "t")
     assert (third.last_batch, numbers(third)) == (3, [0, 1, 2, 3])
 
 

@@ -149,7 +149,7 @@ def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:
     }
     assert ("spark.sql.ansi.enabled", "true", "SET") in again.rows("SET;")
     assert not again.session.engine.started
-    again.session.parts.workspace.mark_told()
+    again.session.parts.workspace.note_reported()
     assert opened(started=False).words == [
         f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table, 2 stopped queries"
     ]

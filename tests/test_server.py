@@ -44,7 +44,7 @@ from streamsql.server import client_calls as calls_module
 from streamsql.server import listener as listener_module
 from streamsql.server.client import RemoteSession
 from streamsql.server.client_calls import Calls
-from streamsql.server.encoding import MARK, PROTOCOL, Message, decode
+from streamsql.server.encoding import PROTOCOL, TYPE_KEY, Message, decode
 from streamsql.server.listener import Server
 from streamsql.server.running_servers import register, servers, status_of
 from streamsql.server.socket_frames import MAGIC, SOCKET, Disconnected, FrameSocket, connect, listen
@@ -439,7 +439,7 @@ ODD = {
     "an infinite number of a call": b'{"id": Infinity, "call": "execute", "args": []}',
     "900 levels": b'{"id": 7, "call": "execute", "args": ' + DEEP.encode() + b"}",
     "a decimal that is none": b'{"id": 7, "call": "execute", "args": [{"MARK": "decimal", "v": "one"}]}'.replace(
-        b"MARK", MARK.encode()
+        b"MARK", TYPE_KEY.encode()
     ),
 }
 

@@ -21,7 +21,7 @@ from streamsql.results import Copied, Pairs, Rows
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.engine.row_fetch import _blocks as blocks_of
-from streamsql.runtime.engine.row_fetch import fetch_rows, kept_rows
+from streamsql.runtime.engine.row_fetch import fetch_rows, live_table_rows
 from streamsql.runtime.live.result_views import ChangesView, TableView
 from streamsql.server.encoding import Message, decode
 
@@ -239,7 +239,7 @@ def test_a_select_of_a_live_table(zoned: Console, columns: list[Column], live: A
 
 
 def test_the_rows_of_a_select_over_a_stream(zoned: Console, columns: list[Column], live: Any) -> None:
-    check(columns, kept_rows(live, zoned.session.spark, CancelToken()).rows)
+    check(columns, live_table_rows(live, zoned.session.spark, CancelToken()).rows)
 
 
 def test_watch(columns: list[Column], live: Any) -> None:

@@ -11,7 +11,7 @@ from streamsql import __version__
 from streamsql.cli.command_line import SARIF
 from streamsql.error_codes import CODES, NOTES
 from streamsql.errors import Note, Source, Span, StreamsqlError
-from streamsql.output.console_messages import TOLD_ONCE
+from streamsql.output.console_messages import SHOWN_ONCE
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
 from streamsql.secrets import redact_text
@@ -84,7 +84,7 @@ class Reporter:
     def note(self, note: Note, source: Source, span: Span) -> None:
         """Report a note about a part of a script."""
         finding = Finding.of_note(note, source, span)
-        if note.code in TOLD_ONCE and note in self._reported:
+        if note.code in SHOWN_ONCE and note in self._reported:
             return
         self._reported.add(note)
         self.findings.append(finding)

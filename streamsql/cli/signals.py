@@ -88,16 +88,16 @@ class Supervisor:
         """
         if self.runner.failure_code:
             return self.runner.failure_code
-        return 0 if self._ended_as_told() else 128 + self.signal
+        return 0 if self._ended_by_request() else 128 + self.signal
 
-    def _ended_as_told(self) -> bool:
+    def _ended_by_request(self) -> bool:
         return self.signal != signal.SIGINT and self.runner.only_queries_left and not self.killed
 
     def _report(self) -> None:
         """Print, after a signal, which queries have failed, and that the script was not done."""
         with contextlib.suppress(OSError):  # a terminal that hung up
             self.runner.report_failures()
-            if not self.runner.failure_code and self.signal != signal.SIGINT and not self._ended_as_told():
+            if not self.runner.failure_code and self.signal != signal.SIGINT and not self._ended_by_request():
                 self.runner.printer.warn(
                     f"{signal.Signals(self.signal).name} was received before the script was done"
                 )

@@ -15,8 +15,9 @@ from streamsql.output.line_breaks import wrap
 from streamsql.output.terminal import Terminal, window
 from streamsql.secrets import redact_text
 
-TOLD_ONCE = frozenset({"OTHER_MEANING"})
-"""The codes of notes that are not repeated: who has read one and types the expression again means it."""
+SHOWN_ONCE = frozenset({"OTHER_MEANING"})
+"""The codes of notes that are shown once: a user who has read the note and types the expression again means
+it."""
 
 
 class Messages:
@@ -66,7 +67,7 @@ class Messages:
 
     def _notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
-            if note.code in TOLD_ONCE:
+            if note.code in SHOWN_ONCE:
                 if note.text in self.terminal.noted:
                     continue
                 self.terminal.noted.add(note.text)

@@ -33,7 +33,7 @@ class BackgroundNews:
         self.restarts_only = restarts_only
         self.shared = shared
         self.of = of
-        self._told = {id(q) for q in parts.queries.all.values() if q.over} if shared else set[int]()
+        self._reported = {id(q) for q in parts.queries.all.values() if q.over} if shared else set[int]()
         self._wake = threading.Event()
         self._closed = False
         self._lost: list[str] = []
@@ -79,12 +79,12 @@ class BackgroundNews:
                 for line in self._news():
                     self.say(line)
 
-    def _known(self, running: Running) -> bool:
-        return id(running) in self._told if self.shared else running.reported
+    def _is_reported(self, running: Running) -> bool:
+        return id(running) in self._reported if self.shared else running.reported
 
     def _tell(self, running: Running) -> None:
         if self.shared:
-            self._told.add(id(running))
+            self._reported.add(id(running))
         else:
             running.reported = True
 
@@ -93,7 +93,7 @@ class BackgroundNews:
         lost, self._lost = self._lost, []
         queries = self.parts.queries.all.values()
         for cause in lost:
-            ran = [q.name for q in queries if q.fault and not self._known(q)]
+            ran = [q.name for q in queries if q.fault and not self._is_reported(q)]
             restarts = (
                 "Definitions are kept; the next statement that needs Spark restarts it"
                 + (", START QUERY ALL; resumes the queries" if ran else "")
@@ -104,7 +104,7 @@ class BackgroundNews:
             for running in queries:
                 self._tell(running)  # this line reports it
         for running in queries:
-            if self._known(running) or running.stopped or not running.over:
+            if self._is_reported(running) or running.stopped or not running.over:
                 continue
             if running is self.parts.queries.awaited and not self.shared:
                 continue  # AWAIT raises its fault

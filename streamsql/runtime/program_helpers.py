@@ -22,7 +22,7 @@ HELPERS = {
     "remove_file": "durable_files",
     "sync_folder": "durable_files",
     "LiveFiles": "live_files",
-    "kept_in": "live_files",
+    "persist_rows": "live_files",
     "touched": "carried_values",
     "carried": "carried_values",
     "given_back": "carried_values",

@@ -62,7 +62,8 @@ def program_text(
 
 class ProgramSource:
     """The source of a plan's program. rewrite: applied to each part before it is rendered; mode: returns the
-    output mode of a query; kept: returns the steps after those that keep the rows of a live table.
+    output mode of a query; steps_of_table: returns the steps that follow those that keep the rows of a live
+    table.
 
     feeding: the queries whose live tables it reads; functions: those written in Python that it calls; steps:
     all steps, as they were planned.
@@ -74,12 +75,12 @@ class ProgramSource:
         context: Context,
         rewrite: Callable[[Program], Program] | None = None,
         mode: Callable[[Run], Choice] = lambda plan: plan.choices[0],
-        kept: Callable[[Sink], Program] = lambda table: (),
+        steps_of_table: Callable[[Sink], Program] = lambda table: (),
     ) -> None:
         self.plan = plan
         self.rewrite = rewrite or _hidden
         self.mode = mode
-        self.kept = kept
+        self.steps_of_table = steps_of_table
         self.feeding = _feeding(plan.reads, context, plan.stages if isinstance(plan, Refresh) else ())
         self.functions = list(dict.fromkeys(f for p in (plan, *self.feeding) for f in p.reads.functions))
         self._refresh = self._refreshing(plan) if isinstance(plan, Refresh) else ()
@@ -134,7 +135,9 @@ class ProgramSource:
     def _keeping(self, plan: Run) -> Program:
         """The steps that keep the rows of live tables."""
         rows = plan.keeping(self.mode(plan).mode)
-        return rows if isinstance(plan, Refresh) else (*rows, *(s for t in plan.live for s in self.kept(t)))
+        if isinstance(plan, Refresh):
+            return rows
+        return (*rows, *(step for table in plan.live for step in self.steps_of_table(table)))
 
     def _steps(self, plan: Collect | Write | Run) -> Program:
         """All steps of a plan's program."""
@@ -157,12 +160,12 @@ class ProgramSource:
     def _refreshing(self, plan: Refresh) -> Program:
         """The program that keeps a live table over live tables up to date."""
         steps = [Assign("refreshing", Call(Var("Refreshing")))]
-        for each in (*self.feeding, plan):
-            if isinstance(each, Refresh):
-                steps += _refreshed(each)
+        for part in (*self.feeding, plan):
+            if isinstance(part, Refresh):
+                steps += _refreshed(part)
                 continue
-            steps += (*each.program, *self._keeping(each), *each.writer(self.mode(each).mode))
-            tables = (Var(rows_variable(table.name)) for table in each.live)
+            steps += (*part.program, *self._keeping(part), *part.writer(self.mode(part).mode))
+            tables = (Var(rows_variable(table.name)) for table in part.live)
             steps.append(Assign("", Var("refreshing").call("follow", Var("query"), *tables)))
         return (*steps, Assign("", Var("refreshing").call("run")))
 
@@ -250,17 +253,17 @@ def _refreshed(plan: Refresh) -> Program:
     rows = rows_variable(plan.query.name)
     inputs = tuple(rows_variable(name) for name in plan.query.inputs)
     compute, arguments = f"compute_{rows.removesuffix('_rows')}", tuple(map(Var, inputs))
-    schema = Call(Var(compute), tuple(each.call("now") for each in arguments)).attr("schema")
-    kept: Program
+    schema = Call(Var(compute), tuple(argument.call("now") for argument in arguments)).attr("schema")
+    steps: Program
     if isinstance(plan, Changes):
         rows = f"changes_of_{rows.removesuffix('_rows')}"
-        kept = (*plan.rows(schema), Assign(rows, plan.changes(schema)))
+        steps = (*plan.rows(schema), Assign(rows, plan.changes(schema)))
     else:
         arguments_of_rows = (schema, Lit("complete"), Lit(None), Lit(plan.sink.retain))
-        kept = (Assign(rows, Call(Var("LiveRows"), arguments_of_rows)),)
+        steps = (Assign(rows, Call(Var("LiveRows"), arguments_of_rows)),)
     return (
         Assign(compute, Written(inputs, plan.program[:-1], plan.program[-1].node)),
-        *kept,
+        *steps,
         Assign("", Var("refreshing").call("add", Var(rows), Var(compute), *arguments)),
     )
 

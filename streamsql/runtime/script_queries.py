@@ -26,8 +26,8 @@ def await_queries(parts: SessionParts, names: Sequence[str]) -> None:
     """
     queries, done = parts.queries, set[str]()
     while not parts.cancel.cancelled:
-        there = [n for n in names if n in queries.all and n not in done]
-        active = [n for n in there if queries.all[n].status() in GOING_ON]
+        pending = [n for n in names if n in queries.all and n not in done]
+        active = [n for n in pending if queries.all[n].status() in GOING_ON]
         if not active or any(q.status() == "FAILED" for q in queries.all.values()):
             return
         try:
@@ -39,11 +39,11 @@ def await_queries(parts: SessionParts, names: Sequence[str]) -> None:
 
 def without_end(parts: SessionParts, names: Sequence[str]) -> tuple[Note, ...]:
     """A note on the queries of a script that it waits for and that do not end with their input."""
-    known = parts.catalog.queries
-    names = [n for n in dict.fromkeys(names) if n in parts.queries.all and n in known]
+    queries = parts.catalog.queries
+    names = [n for n in dict.fromkeys(names) if n in parts.queries.all and n in queries]
     endless = [
         query.name
-        for n, query in ((n, known[n]) for n in names)
+        for n, query in ((n, queries[n]) for n in names)
         if parts.queries.all[n].status() in GOING_ON
         and not query.inputs
         and not (query.trigger and query.trigger.ends)

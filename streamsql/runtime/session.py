@@ -227,7 +227,7 @@ class StatementSession:
         """Load the workspace and start Spark in the background. Returns what is to be told, a line each."""
         opened = reopen(self.parts)
         self.parts.engine.begin_start()
-        self.parts.workspace.mark_told()
+        self.parts.workspace.note_reported()
         return tuple(opened.lines())
 
     def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:

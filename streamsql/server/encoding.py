@@ -19,7 +19,8 @@ from streamsql.language.origin import Origin
 from streamsql.language.statements import base
 from streamsql.runtime import console_session
 
-MARK = "~"
+TYPE_KEY = "~"
+"""The key of an encoded object that holds the name of its type."""
 _MODULES = (definitions, results, query_facts, base, console_session)
 KINDS: dict[str, type] = {
     kind.__name__: kind
@@ -50,9 +51,9 @@ class Message:
             return self._object(value)
         if isinstance(value, (list, tuple)) and not hasattr(value, "asDict"):
             parts = [self._encoded(v) for v in value]
-            return parts if isinstance(value, list) else {MARK: "tuple", "v": parts}
+            return parts if isinstance(value, list) else {TYPE_KEY: "tuple", "v": parts}
         if isinstance(value, Mapping):
-            return {MARK: "dict", "v": [[self._encoded(k), self._encoded(v)] for k, v in value.items()]}
+            return {TYPE_KEY: "dict", "v": [[self._encoded(k), self._encoded(v)] for k, v in value.items()]}
         return encode_value(value)
 
     def _object(self, value: Any) -> Any:
@@ -67,7 +68,7 @@ class Message:
                 parts[field.name] = inline
             else:
                 parts[field.name] = self._encoded(part)
-        return {MARK: name, "f": parts}
+        return {TYPE_KEY: name, "f": parts}
 
 
 def decode(value: Any, body: bytes = b"") -> Any:
@@ -76,7 +77,7 @@ def decode(value: Any, body: bytes = b"") -> Any:
         return [decode(v, body) for v in value]
     if not isinstance(value, dict):
         return value
-    kind = value[MARK]
+    kind = value[TYPE_KEY]
     if kind == "tuple":
         return tuple(decode(v, body) for v in value["v"])
     if kind in _DECODED:
@@ -93,9 +94,9 @@ def encode_value(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else {MARK: "float", "v": str(value)}
+        return value if math.isfinite(value) else {TYPE_KEY: "float", "v": str(value)}
     if isinstance(value, (dict, results.Pairs)):
-        return {MARK: "dict", "v": [[encode_value(k), encode_value(v)] for k, v in value.items()]}
+        return {TYPE_KEY: "dict", "v": [[encode_value(k), encode_value(v)] for k, v in value.items()]}
     if hasattr(value, "asDict"):  # a row of Spark
         names = results.unique_names(value.__fields__)
         return encode_value(dict(zip(names, value, strict=True)))
@@ -103,7 +104,7 @@ def encode_value(value: Any) -> Any:
         return [encode_value(v) for v in value]
     for kind, (name, text) in _ENCODED.items():
         if isinstance(value, kind):
-            return {MARK: name, "v": text(value)}
+            return {TYPE_KEY: name, "v": text(value)}
     return str(value)
 
 

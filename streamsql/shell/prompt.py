@@ -339,7 +339,7 @@ class Prompt:
                 lambda: app.exit(exception=EOFError) if app.is_running and not app.is_done else None
             )
 
-    def _end_if_told(self) -> None:
+    def _end_if_leaving(self) -> None:
         """As a prompt begins: end it if a signal came before, when `_end_prompt` found none."""
         if self.leaving:
             self._end_prompt()
@@ -356,7 +356,7 @@ class Prompt:
             try:
                 self.interrupted.clear()
                 with self.messages.terminal.prompting(sys.stdout):
-                    text = self.prompt.prompt(PROMPT, default=text, pre_run=self._end_if_told)
+                    text = self.prompt.prompt(PROMPT, default=text, pre_run=self._end_if_leaving)
                 emptied = 0
                 if self._interrupted_at_once():
                     self.interrupted.set()
@@ -406,7 +406,7 @@ class Prompt:
         try:
             with self.messages.terminal.prompting(sys.stdout):
                 asked: PromptSession[str] = PromptSession(**self.options)
-                return asked.prompt(question, pre_run=self._end_if_told).strip().casefold()
+                return asked.prompt(question, pre_run=self._end_if_leaving).strip().casefold()
         except (EOFError, KeyboardInterrupt):
             return ""
 

@@ -228,4 +228,4 @@ def _slug(name: str) -> str:
 
 def stored_rows(arguments: JobArguments, table: str, rows: str) -> Program:
     """The step that keeps the rows of a live table in a folder. rows: its variable."""
-    return (Assign("", Call(Var("kept_in"), (Var(rows), arguments.rows_of(table).node))),)
+    return (Assign("", Call(Var("persist_rows"), (Var(rows), arguments.rows_of(table).node))),)

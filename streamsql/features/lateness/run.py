@@ -102,8 +102,8 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
 
 def _of_micro_batches(times: EventTimes, delay: float) -> Measured:
     """The distribution as the micro-batches have reported it."""
-    rows = sum(n for _, n in times.each)
-    up_to = [sum(n for late, n in times.each if late <= limit * 1_000) for _, limit in BUCKETS]
+    rows = sum(n for _, n in times.lateness)
+    up_to = [sum(n for late, n in times.lateness if late <= limit * 1_000) for _, limit in BUCKETS]
     return Measured(
         rows=times.rows,
         batches=times.batches,
@@ -111,8 +111,8 @@ def _of_micro_batches(times: EventTimes, delay: float) -> Measured:
         oldest=times.oldest,
         newest=times.newest,
         compared=rows,
-        beyond=sum(n for late, n in times.each if late >= delay * 1_000),
-        late=tuple(times.within(share) for share in (*SHARES, 1.0)) if times.each else (),
+        beyond=sum(n for late, n in times.lateness if late >= delay * 1_000),
+        late=tuple(times.within(share) for share in (*SHARES, 1.0)) if times.lateness else (),
         classes=tuple(b - a for a, b in zip([0, *up_to], [*up_to, rows], strict=True)),
     )
 

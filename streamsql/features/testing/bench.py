@@ -8,7 +8,7 @@ from streamsql.errors import QueryFault, StreamsqlError, TimeFault
 from streamsql.language.statements.base import Statement
 from streamsql.results import Result
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.live.result_views import KEPT_CHANGES, ChangesView, values
+from streamsql.runtime.live.result_views import RETAINED_CHANGES, ChangesView, values
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.session import Session
@@ -92,7 +92,7 @@ class Bench:
             rows = self.session.live[name]
             inserted = values(rows.rows()[0], rows.schema, self.zone)
             return [("+I", *row) for row in inserted[-new:]]
-        snapshot = self._views[name][1].take(KEPT_CHANGES, 0, None)
+        snapshot = self._views[name][1].take(RETAINED_CHANGES, 0, None)
         return list(snapshot.rows)[len(snapshot.rows) - new :]
 
     def _count(self, name: str) -> int:

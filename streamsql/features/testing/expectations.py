@@ -14,7 +14,7 @@ from streamsql.features.testing.tables import Row, Table, expected_rows, rows_of
 from streamsql.language.origin import Origin
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.tokens import quote, quote_name
-from streamsql.runtime.engine.moments import mark, shown
+from streamsql.runtime.engine.moments import shown, watermark_of
 from streamsql.runtime.engine.row_differences import differences, same_row
 from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.explanations import explanations
@@ -135,7 +135,7 @@ def _last(bench: Bench, running: Running) -> tuple[int | None, int | None]:
     """
     reports = running.progress()
     if reports:
-        return reports[-1].get("batchId"), mark(reports[-1])
+        return reports[-1].get("batchId"), watermark_of(reports[-1])
     log = Evidence(bench.parts, running.plan, running).checkpoint
     batch = next(iter(log.batches(1)), None) if log else None
     if batch is None:

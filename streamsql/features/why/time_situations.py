@@ -11,7 +11,7 @@ from streamsql.features.why.verdict import Fact, Verdict
 from streamsql.language.tokens import quote_name
 from streamsql.query_facts import Amount
 from streamsql.results import counted as count
-from streamsql.runtime.engine.moments import interval, length, mark, millis, shown
+from streamsql.runtime.engine.moments import interval, length, millis, shown, watermark_of
 from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.evidence.evidence import EventTime, Evidence
 from streamsql.runtime.evidence.lateness import keeping, measured_in
@@ -302,7 +302,7 @@ def _worst_miss(evidence: Evidence) -> float:
     for before, report in zip([None, *evidence.reports], evidence.reports, strict=False):
         dropped = sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
         oldest = millis(report.get("eventTime", {}).get("min"))
-        limit = mark(report) or (mark(before) if before else None)
+        limit = watermark_of(report) or (watermark_of(before) if before else None)
         if dropped and oldest is not None and limit:
             worst = max(worst, limit - oldest)
     return worst / 1_000

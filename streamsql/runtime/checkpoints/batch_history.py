@@ -17,7 +17,7 @@ from streamsql.query_facts import Account, Amount
 from streamsql.runtime.workspace.owned_folders import claim, private
 from streamsql.runtime.workspace.workspace_files import BATCHES
 
-KEPT = 1000
+RETAINED_BATCHES = 1000
 """The number of micro-batches kept of each query; Spark's own log keeps 100 by default."""
 FILE = "batches.jsonl"
 
@@ -62,7 +62,7 @@ class BatchHistory:
     def _take(self, key: Key, numbers: Numbers) -> None:
         self.done.pop(key, None)  # a retried micro-batch becomes the newest again
         self.done[key] = numbers
-        if len(self.done) > KEPT:
+        if len(self.done) > RETAINED_BATCHES:
             del self.done[next(iter(self.done))]
 
     def _close(self, checkpoint: str, upto: int, account: Account) -> None:
@@ -116,7 +116,7 @@ class BatchHistory:
     def _append(self, file: Path, newest: Key) -> None:
         with self._lock:
             done, accounts = dict(self.done), dict(self.accounts)
-        if self._lines < 2 * KEPT:
+        if self._lines < 2 * RETAINED_BATCHES:
             if newest in done:
                 with open(file, "a", encoding="utf-8", opener=private) as out:
                     out.write(_line(newest, done[newest], accounts.get(newest[0])))

@@ -144,7 +144,7 @@ class Checkpoint:
 
     def _check(self) -> None:
         try:
-            there = {e.name for e in self.files.entries(self.root)}
+            names = {e.name for e in self.files.entries(self.root)}
         except FileNotFoundError:
             raise InputFault(
                 f"there is no folder {self.folder}",
@@ -159,8 +159,8 @@ class Checkpoint:
             raise InputFault(
                 f"{self.folder} cannot be read: {error.strerror or error}", code="NOT_A_CHECKPOINT"
             ) from None
-        if not there & {"metadata", "offsets", "commits"}:
-            within = sorted(n for n in there if not n.startswith("."))
+        if not names & {"metadata", "offsets", "commits"}:
+            within = sorted(n for n in names if not n.startswith("."))
             raise InputFault(
                 f"{self.folder} is not a checkpoint",
                 detail="a checkpoint holds metadata, offsets/ and commits/; "
@@ -278,13 +278,13 @@ class Checkpoint:
         newest = max((int(e.name) for e in self._entries(f"{place}/v2") if e.name.isdigit()), default=None)
         path = f"{place}/metadata" if newest is None else f"{place}/v2/{newest}"
         try:
-            known = json.loads(_lines(self.files.read(f"{self.root}/{path}"))[1])
-            properties = json.loads(known.get("operatorPropertiesJson") or "{}")
+            metadata = json.loads(_lines(self.files.read(f"{self.root}/{path}"))[1])
+            properties = json.loads(metadata.get("operatorPropertiesJson") or "{}")
             stores = tuple(
                 Store(s["storeName"], s["numPartitions"], self._schemas(number, s))
-                for s in known["stateStoreInfo"]
+                for s in metadata["stateStoreInfo"]
             )
-            return Operator(number, known["operatorInfo"]["operatorName"], stores, properties)
+            return Operator(number, metadata["operatorInfo"]["operatorName"], stores, properties)
         except (OSError, ValueError, KeyError, IndexError, TypeError):
             # Spark before 3.5 wrote no such file: there are only the folders of the partitions.
             folders = [e for e in self._entries(f"state/{number}") if e.is_folder and e.name.isdigit()]
@@ -307,11 +307,11 @@ class Checkpoint:
 
     def file_read(self, source: str) -> str:
         """The path of a file that a source has read; "" if it is not a file source."""
-        there = [e for e in self._entries(f"sources/{source}") if e.name.isdigit()]
-        for entry in sorted(there, key=lambda e: e.size)[:1]:
+        entries = [e for e in self._entries(f"sources/{source}") if e.name.isdigit()]
+        for entry in sorted(entries, key=lambda e: e.size)[:1]:
             try:
-                known = json.loads(_lines(self.files.read(f"{self.root}/sources/{source}/{entry.name}"))[1])
-                return str(known["path"])
+                content = json.loads(_lines(self.files.read(f"{self.root}/sources/{source}/{entry.name}"))[1])
+                return str(content["path"])
             except (OSError, ValueError, KeyError, IndexError, TypeError):
                 pass  # a file of another kind of source
         return ""
@@ -353,15 +353,15 @@ def _planned(data: bytes) -> Planned:
     version = _version(first, 2)
     if not rest:
         raise ValueError
-    known = json.loads(rest[0]) if rest[0].strip() else {}
-    if not isinstance(known, dict):
+    metadata = json.loads(rest[0]) if rest[0].strip() else {}
+    if not isinstance(metadata, dict):
         raise ValueError
     lines = [line for line in rest[1:] if line.strip()]
     pairs = [line.partition(":")[::2] for line in lines] if version == 2 else enumerate(lines)
     offsets = {str(source): None if offset == "-" else offset for source, offset in pairs}
-    conf = {str(k): str(v) for k, v in (known.get("conf") or {}).items()}
+    conf = {str(k): str(v) for k, v in (metadata.get("conf") or {}).items()}
     return Planned(
-        version, offsets, known.get("batchWatermarkMs") or None, known.get("batchTimestampMs"), conf
+        version, offsets, metadata.get("batchWatermarkMs") or None, metadata.get("batchTimestampMs"), conf
     )
 
 
@@ -369,7 +369,7 @@ def _committed(data: bytes) -> Committed:
     """Parse a file of the commit log. Raises ValueError."""
     first, *rest = _lines(data)
     version = _version(first, 2)
-    known = json.loads(rest[0]) if rest and rest[0].strip() else {}
-    if not isinstance(known, dict):
+    metadata = json.loads(rest[0]) if rest and rest[0].strip() else {}
+    if not isinstance(metadata, dict):
         raise ValueError
-    return Committed(version, known.get("nextBatchWatermarkMs") or None)
+    return Committed(version, metadata.get("nextBatchWatermarkMs") or None)

@@ -25,7 +25,7 @@ from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.workspace.workspace_files import CHECKPOINT, check_version
 
-_KEPT = {
+_STATE_SETTINGS = {
     "spark.sql.shuffle.partitions": "partitions",
     "spark.sql.streaming.stateStore.providerClass": "state store",
 }
@@ -188,14 +188,14 @@ def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[st
     """Record in a checkpoint folder the query that owns it, and its Python code (digests by module). Raises
     OSError, exceptions of Java.
     """
-    known = {
+    content = {
         "version": CHECKPOINT,
         "query": plan.query.name,
         "text": redact(plan.query.text),
         "facts": facts,
         "code": code,
     }
-    folder.write(MARKER, json.dumps(known))
+    folder.write(MARKER, json.dumps(content))
 
 
 def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
@@ -231,13 +231,13 @@ def check_unchanged(
         return (Note("FOREIGN_CHECKPOINT", text),)
     changed = changes(then, facts)
     if not changed:
-        return tuple(_kept(folder, facts, settings))
+        return tuple(_state_setting_notes(folder, facts, settings))
     refused = any(c.effect == REFUSED for c in changed)
     if plan.begins != "accept" or refused:
         raise _changed(plan, str(owner.get("query")), changed, refused=refused, defined=defined)
     accepted = "changed since the checkpoint was created, and accepted"
     said = (Note("CHANGE_ACCEPTED", f"{accepted}: {c.what}") for c in changed)
-    return (*said, *_kept(folder, facts, settings))
+    return (*said, *_state_setting_notes(folder, facts, settings))
 
 
 def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, defined: bool) -> RuleFault:
@@ -279,7 +279,7 @@ def _ways(plan: Run, *, defined: bool, resumes: bool) -> str:
     return "\n".join([f"{where} one of", *ways])
 
 
-def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note]:
+def _state_setting_notes(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note]:
     """Notes about settings that a checkpoint with state keeps, although they have been changed."""
     if not facts["state"]:
         return
@@ -287,7 +287,7 @@ def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note
         conf = json.loads(folder.read(f"offsets/{folder.newest('offsets')}").split("\n")[1])["conf"]
     except Exception:  # incomplete, or of another version, which Spark itself reports
         return
-    for key, what in _KEPT.items():
+    for key, what in _STATE_SETTINGS.items():
         now, then = settings.get(key), conf.get(key)
         if then and then != now:
             now, then = (v.rpartition(".")[2] for v in (now, then))
@@ -318,26 +318,26 @@ def _operators(plan: Any) -> Iterator[dict[str, Any]]:
     if not plan.isStreaming():
         return
     kind = plan.getClass().getSimpleName()
-    children = _each(plan.children())
+    children = _elements(plan.children())
     for child in children:
         yield from _operators(child)
     if kind == "Aggregate":
-        keys = [e.dataType().simpleString() for e in _each(plan.groupingExpressions())]
-        values = [v for e in _each(plan.aggregateExpressions()) for v in _buffers(e)]
+        keys = [e.dataType().simpleString() for e in _elements(plan.groupingExpressions())]
+        values = [v for e in _elements(plan.aggregateExpressions()) for v in _buffers(e)]
         yield {"kind": "aggregation", "keys": keys, "values": values}
     elif kind == "Join" and all(c.isStreaming() for c in children):
         yield {"kind": "join", "keys": [], "values": []}
     elif kind == "Distinct":
-        keys = [e.dataType().simpleString() for e in _each(plan.output())]
+        keys = [e.dataType().simpleString() for e in _elements(plan.output())]
         yield {"kind": "aggregation", "keys": keys, "values": []}
     elif kind in ("Deduplicate", "DeduplicateWithinWatermark"):
-        keys = [e.dataType().simpleString() for e in _each(plan.keys())]
+        keys = [e.dataType().simpleString() for e in _elements(plan.keys())]
         yield {"kind": _OPERATORS[kind], "keys": keys, "values": []}
     elif kind in _OPERATORS:
         yield {"kind": _OPERATORS[kind], "keys": [], "values": []}
 
 
-def _each(seq: Any) -> list[Any]:
+def _elements(seq: Any) -> list[Any]:
     return [seq.apply(i) for i in range(seq.size())]
 
 
@@ -348,5 +348,5 @@ def _buffers(expression: Any) -> Iterator[str]:
             f.dataType().simpleString() for f in expression.aggregateFunction().aggBufferSchema().fields()
         )
         return
-    for child in _each(expression.children()):
+    for child in _elements(expression.children()):
         yield from _buffers(child)

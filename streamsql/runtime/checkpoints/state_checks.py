@@ -28,10 +28,10 @@ def check_states(text: str, checkpoint: Callable[[Owner], Checkpoint]) -> None:
     for owner, batch in late_tables(text):
         done = checkpoint(owner).committed_numbers()
         if batch is not None and batch not in done:
-            there = f"there are {done[0]} to {done[-1]}" if done else "none has been committed yet"
+            detail = f"there are {done[0]} to {done[-1]}" if done else "none has been committed yet"
             raise InputFault(
                 f"the {owner} has no micro-batch {batch} in its log",
-                detail=there,
+                detail=detail,
                 hint=f"SHOW BATCHES OF {owner};",
                 span=owner.span,
                 code="UNKNOWN_BATCH",

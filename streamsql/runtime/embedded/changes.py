@@ -80,10 +80,10 @@ class Changes:
             self.begin(version, new)
         if not self.silent or self.table is not None:
             self.send(self.table, new, version)
-        self.kept(new, version)
+        self.set_written(new, version)
 
-    def kept(self, rows: Any, version: int) -> None:
-        """Rows are written."""
+    def set_written(self, rows: Any, version: int) -> None:
+        """Note that the sink has the rows of a version: the next changes are those since then."""
         if self.keep:
             self.keep(version, rows)
         self.table, self.last_batch = rows, version
@@ -105,26 +105,27 @@ class Changes:
     def between(self, before: Any, after: Any) -> tuple[Any, Any, Any, Any]:
         """(rows that are gone, rows before a change, the same rows after it, new rows)."""
         before = after.slice(0, 0) if before is None else before
-        if not self.by or not (self._one_of_each(before) and self._one_of_each(after)):
+        if not self.by or not (self._has_unique_keys(before) and self._has_unique_keys(after)):
             was, now = (Counter(rows[self.ROW].to_pylist()) for rows in (before, after))
             none = after.slice(0, 0)
             return self._some(before, was - now), none, none, self._some(after, now - was)
-        known, there = before[self.BY].combine_chunks(), after[self.BY].combine_chunks()
-        gone = before.filter(pc.invert(pc.is_in(before[self.BY], there)))
-        at = pc.index_in(there, known)
+        keys_before, keys_after = before[self.BY].combine_chunks(), after[self.BY].combine_chunks()
+        gone = before.filter(pc.invert(pc.is_in(before[self.BY], keys_after)))
+        at = pc.index_in(keys_after, keys_before)
         came = after.filter(pc.invert(pc.is_valid(at)))
         was, now = before.take(pc.drop_null(at)), after.filter(pc.is_valid(at))
         differ = pc.not_equal(was[self.ROW], now[self.ROW])
         return gone, was.filter(differ), now.filter(differ), came
 
-    def _one_of_each(self, rows: Any) -> bool:
+    def _has_unique_keys(self, rows: Any) -> bool:
+        """Whether no two rows have the same key. Raises ValueError if they must not."""
         once = len(pc.unique(rows[self.BY])) == rows.num_rows
         if not once and self.unique:
             raise ValueError(f"the result has several rows with the same KEY ({', '.join(self.by)})")
         return once
 
     def _some(self, rows: Any, counts: Counter[Any]) -> Any:
-        """So many of the rows of each kind."""
+        """As many rows of each content as `counts` has."""
         left, places = dict(counts), []
         if left:
             for place, value in enumerate(rows[self.ROW].to_pylist()):
@@ -144,8 +145,8 @@ class Changes:
             for n, field in enumerate(fields):
                 kind = gone.column(n).type
                 nulls = pa.chunked_array([pa.nulls((gone if first is None else came).num_rows, kind)])
-                each = (t.column(n) if t is not None else nulls for t in (first, second, third))
-                columns.append(pa.chunked_array([chunk for part in each for chunk in part.chunks], kind))
+                sides = (t.column(n) if t is not None else nulls for t in (first, second, third))
+                columns.append(pa.chunked_array([chunk for part in sides for chunk in part.chunks], kind))
                 schema = schema.add(f"{side}{n}", field.dataType)
         flat = pa.table(columns, names=schema.names).combine_chunks()
         rows = to_frame(self.spark, flat, schema)

@@ -50,15 +50,15 @@ class JdbcTable:
                 rows.write.format("noop").mode("append").save()
                 return
             staging = self._staging(query)
-            kept = rows.drop(self.OP) if changes else rows
-            self._make_target(kept, connection)
+            target_rows = rows.drop(self.OP) if changes else rows
+            self._make_target(target_rows, connection)
             self._run(connection, f"DROP TABLE IF EXISTS {staging}")
             self._make_table(rows, staging, connection)
             self._save(rows if changes else self._newest(rows), staging)
             connection.setAutoCommit(False)
             if self.key:
                 self._delete(staging, connection, changes)
-            self._run(connection, self._take_over(kept, staging, changes))
+            self._run(connection, self._take_over(target_rows, staging, changes))
             if query:
                 forget = f"DELETE FROM {self.NOTES} WHERE query = ? AND target = ?"
                 self._run(connection, forget, query, self.table)

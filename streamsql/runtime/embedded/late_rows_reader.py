@@ -49,32 +49,34 @@ class LateRows:
         """A DataFrame with the columns of the late rows, and no row."""
         return self.of_batches([], [])
 
-    def of_batches(self, numbers: list, there: list) -> Any:
-        """A DataFrame of the late rows of micro-batches. there: those that are in the log; a micro-batch
-        without the one before it has none.
+    def of_batches(self, numbers: list, logged: list) -> Any:
+        """A DataFrame of the late rows of micro-batches. logged: the micro-batches that are in
+        the log. A micro-batch whose predecessor is not in the log has no late rows.
         """
         empty = [self.spark.createDataFrame([], frame.schema) for frame, _, _ in self.streams]
         # Spark removes what is empty by its condition: it writes no file for it.
-        parts_late = [self._late(each, empty, -1, 0).where("false") for each in self.inputs]
-        for number in sorted(n for n in numbers if n in there and n - 1 in there):
+        parts_late = [
+            self._late(stateful_input, empty, -1, 0).where("false") for stateful_input in self.inputs
+        ]
+        for number in sorted(n for n in numbers if n in logged and n - 1 in logged):
             before, after = self._planned(number - 1), self._planned(number)
-            mark = json.loads(before[1] or "{}").get("batchWatermarkMs", 0)
-            parts = [self._part(at, before, after) for at in range(len(self.streams))] if mark else []
+            watermark = json.loads(before[1] or "{}").get("batchWatermarkMs", 0)
+            parts = [self._part(at, before, after) for at in range(len(self.streams))] if watermark else []
             if any(part is not None for part in parts):
                 frames = [e if p is None else p for p, e in zip(parts, empty, strict=True)]
                 parts_late += [
-                    self._late(each, frames, number, mark)
-                    for each in self.inputs
-                    if any(parts[at] is not None for at in each[1])
+                    self._late(stateful_input, frames, number, watermark)
+                    for stateful_input in self.inputs
+                    if any(parts[at] is not None for at in stateful_input[1])
                 ]
         return functools.reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts_late)
 
-    def _late(self, each: list, frames: list, number: int, mark: int) -> Any:
+    def _late(self, stateful_input: list, frames: list, number: int, watermark: int) -> Any:
         """The late rows of an input. frames: those of the streams in one micro-batch."""
         from pyspark.sql import functions as F
 
-        rows, _, keys = each
-        event, ends = self._event(each)
+        rows, _, keys = stateful_input
+        event, ends = self._event(stateful_input)
         if event is None:
             return rows(*frames).where("false").selectExpr(*self.ADDED)
         names = [f"__late_{n}" for n in range(len(keys))]
@@ -82,12 +84,12 @@ class LateRows:
         frame = rows(*frames).select("*", *named)
         moment = F.col(f"`{event}`.`end`" if ends else f"`{event}`").cast("timestamp")
         micros = F.unix_micros(moment)
-        late = frame.where(micros <= F.lit(mark * 1000))
-        seconds = (F.lit(mark * 1000) - micros) / 1_000_000
+        late = frame.where(micros <= F.lit(watermark * 1000))
+        seconds = (F.lit(watermark * 1000) - micros) / 1_000_000
         return late.select(
             "*",
             F.lit(number).cast("bigint").alias("_batch"),
-            F.timestamp_millis(F.lit(mark)).alias("_watermark"),
+            F.timestamp_millis(F.lit(watermark)).alias("_watermark"),
             seconds.alias("_late_by_seconds"),
         ).drop(*names)
 
@@ -95,47 +97,52 @@ class LateRows:
         """The rows of an input in all committed micro-batches that were not late; closed: without the groups
         whose event time the watermark has not reached. None if logs of micro-batches were removed.
         """
-        each = self.inputs[at]
-        there, done = self.log.numbers("offsets"), self.log.numbers("commits")
+        stateful_input = self.inputs[at]
+        logged, done = self.log.numbers("offsets"), self.log.numbers("commits")
         first = 1 if self.log.exists(self.SKIPPED) else 0
         numbers = list(range(first, max(done) + 1))
-        if any(n not in there or n not in done for n in (*numbers, *([0] if first else []))):
+        if any(n not in logged or n not in done for n in (*numbers, *([0] if first else []))):
             return None
         empty = [self.spark.createDataFrame([], frame.schema) for frame, _, _ in self.streams]
         last = json.loads(self._planned(max(done))[1] or "{}").get("batchWatermarkMs", 0)
-        frames = [self._timely(each, empty, 0, None)]
+        frames = [self._timely(stateful_input, empty, 0, None)]
         for number in numbers:
             before = self._planned(number - 1) if number else None
-            mark = json.loads(before[1] or "{}").get("batchWatermarkMs", 0) if before else 0
+            watermark = json.loads(before[1] or "{}").get("batchWatermarkMs", 0) if before else 0
             now = self._planned(number)
             parts = [self._part(n, before, now, whole=not number) for n in range(len(self.streams))]
-            if any(parts[n] is not None for n in each[1]):
+            if any(parts[n] is not None for n in stateful_input[1]):
                 filled = [e if p is None else p for p, e in zip(parts, empty, strict=True)]
-                frames.append(self._timely(each, filled, mark, last if closed and each[2] else None))
+                frames.append(
+                    self._timely(
+                        stateful_input, filled, watermark, last if closed and stateful_input[2] else None
+                    )
+                )
         return functools.reduce(lambda a, b: a.unionByName(b), frames)
 
-    def _timely(self, each: list, frames: list, mark: int, last: int | None) -> Any:
-        """The rows of an input that are not late; last: without groups that end after it."""
+    def _timely(self, stateful_input: list, frames: list, watermark: int, last: int | None) -> Any:
+        """The rows of an input that are not late. last: groups that end after this event time (in
+        milliseconds) are left out; None leaves none out."""
         from pyspark.sql import functions as F
 
-        rows, _, keys = each
-        event, ends = self._event(each)
+        rows, _, keys = stateful_input
+        event, ends = self._event(stateful_input)
         names = [f"__late_{n}" for n in range(len(keys))]
         named = [key.alias(name) for key, name in zip(keys, names, strict=True)]
         frame = rows(*frames).select("*", *named)
         if event is not None:
             micros = F.unix_micros(F.col(f"`{event}`.`end`" if ends else f"`{event}`").cast("timestamp"))
-            if mark:
-                frame = frame.where(micros.isNull() | (micros > F.lit(mark * 1000)))
+            if watermark:
+                frame = frame.where(micros.isNull() | (micros > F.lit(watermark * 1000)))
             if last is not None:
                 frame = frame.where(micros.isNull() | (micros <= F.lit(last * 1000)))
         return frame.drop(*names)
 
-    def _event(self, each: list) -> tuple:
+    def _event(self, stateful_input: list) -> tuple:
         """The column of an input that has its event time, and whether it is a window; None if it has none.
         Spark marks event time in the metadata of columns.
         """
-        rows, _, keys = each
+        rows, _, keys = stateful_input
         frame = rows(*(frame for frame, _, _ in self.streams))
         if keys:
             frame = frame.select(*(key.alias(f"__late_{n}") for n, key in enumerate(keys)))
@@ -146,10 +153,10 @@ class LateRows:
 
     def batches(self, at: int) -> list:
         """(number, DataFrame of its rows) of the committed micro-batches with rows of a stream."""
-        there, done = self.log.numbers("offsets"), self.log.numbers("commits")
-        log = {n: self._planned(n) for n in there}
-        known = [n for n in done if n in log and (n == 0 or n - 1 in log)]
-        parts = [(n, self._part(at, log.get(n - 1), log[n])) for n in known]
+        logged, done = self.log.numbers("offsets"), self.log.numbers("commits")
+        log = {n: self._planned(n) for n in logged}
+        readable = [n for n in done if n in log and (n == 0 or n - 1 in log)]
+        parts = [(n, self._part(at, log.get(n - 1), log[n])) for n in readable]
         return [(n, part) for n, part in parts if part is not None]
 
     def all_rows(self, at: int) -> Any:
@@ -185,15 +192,15 @@ class LateRows:
 
     def _files(self, at: int, first: int, last: int) -> list:
         """The files that a source has read between two numbers of its log."""
-        known = self.files.get(at, [])
-        if not known or known[-1][0] < last:
+        files = self.files.get(at, [])
+        if not files or files[-1][0] < last:
             few = [self._entries(at, n) for n in range(first, last + 1)] if last - first < 3 else [None]
             if all(entries is not None for entries in few):
                 return sorted({path for entries in few for n, path in entries or () if first <= n <= last})
             names = self.log.names(f"sources/{self.numbers[at]}")
             entries = [self._entries_in(at, name) for name in names if name.partition(".")[0].isdigit()]
-            known = self.files[at] = sorted({pair for each in entries for pair in each})
-        return [path for n, path in known if first <= n <= last]
+            files = self.files[at] = sorted({pair for pairs in entries for pair in pairs})
+        return [path for n, path in files if first <= n <= last]
 
     def _entries(self, at: int, number: int) -> list | None:
         """(number, path) of the files of one number, or of all up to it; None when they are elsewhere."""

@@ -62,11 +62,11 @@ class LateRowsWriter:
         if new and self.pending <= self.written and without.issuperset(new):
             self._passed(new[-1], last)
             return
-        there = [n for n in self.log.numbers("commits") if upto is None or n <= upto]
-        newest = max(there, default=-1)
+        committed = [n for n in self.log.numbers("commits") if upto is None or n <= upto]
+        newest = max(committed, default=-1)
         if self.pending > self.written:
-            self._write(self.pending, [n for n in there if self.written < n <= self.pending])
-        numbers = [n for n in there if n > self.written and n not in without]
+            self._write(self.pending, [n for n in committed if self.written < n <= self.pending])
+        numbers = [n for n in committed if n > self.written and n not in without]
         if numbers:
             self.log.put(f"{self.NOTES}/begun-{newest}")
             self.pending = newest
@@ -87,8 +87,8 @@ class LateRowsWriter:
 
     def _write(self, last: int, numbers: list) -> None:
         """Write the late rows of micro-batches under the batch_id `last`."""
-        there = self.log.numbers("offsets")
-        gone = [n for n in numbers if n > 0 and not (n in there and n - 1 in there)]
+        logged = self.log.numbers("offsets")
+        gone = [n for n in numbers if n > 0 and not (n in logged and n - 1 in logged)]
         if gone:
             raise LookupError(
                 f"micro-batch {gone[0]} is not in the log of the checkpoint any more: its late rows are lost"
@@ -96,7 +96,7 @@ class LateRowsWriter:
         context = self.spark.sparkContext
         context.setLocalProperty("sql.streaming.queryId", self._id())
         try:
-            self.write(self._selected(self.rows.of_batches(numbers, there)), last)
+            self.write(self._selected(self.rows.of_batches(numbers, logged)), last)
         finally:
             context.setLocalProperty("sql.streaming.queryId", None)
         self.written = last

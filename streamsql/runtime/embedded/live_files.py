@@ -140,7 +140,7 @@ class LiveFiles:
                 remove_file(file)
 
 
-def kept_in(rows, folder):
+def persist_rows(rows, folder):
     """Continue rows, a LiveRows, from the files of a folder, and write its micro-batches there. Without a
     folder the rows are in memory only.
     """

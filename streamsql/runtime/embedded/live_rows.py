@@ -169,8 +169,8 @@ class LiveRows:
             return table.filter(pc.invert(mask))
         places = places.to_pylist()
         edges = zip([-1, *places], [*places, table.num_rows], strict=True)
-        kept = [table.slice(start + 1, end - start - 1) for start, end in edges if end - start > 1]
-        return pa.concat_tables(kept)
+        slices = [table.slice(start + 1, end - start - 1) for start, end in edges if end - start > 1]
+        return pa.concat_tables(slices)
 
     def _joined(self, before, rows):
         """Both in one. A column may have NULL in one of them only; names may come twice."""

@@ -109,8 +109,8 @@ class ProtobufKind:
             from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
             pool = descriptor_pool.DescriptorPool()
-            for each in descriptor_pb2.FileDescriptorSet.FromString(self.description).file:
-                pool.Add(each)
+            for file in descriptor_pb2.FileDescriptorSet.FromString(self.description).file:
+                pool.Add(file)
             self._class = message_factory.GetMessageClass(pool.FindMessageTypeByName(self.message))
         return self._class
 
@@ -131,9 +131,9 @@ class ProtobufKind:
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
             kind = entry.fields_by_name["value"]
-            return [(key, self._plain(each, kind)) for key, each in value.items()]
+            return [(key, self._plain(element, kind)) for key, element in value.items()]
         if field.label == field.LABEL_REPEATED:
-            return [self._plain(each, field) for each in value]
+            return [self._plain(element, field) for element in value]
         if field.has_presence and not message.HasField(field.name):
             return None
         return self._plain(value, field)
@@ -159,18 +159,18 @@ class ProtobufKind:
                 continue
             entry = field.message_type
             if entry is not None and entry.GetOptions().map_entry:
-                for key, each in value:
+                for key, element in value:
                     kind = entry.fields_by_name["value"]
                     if kind.message_type is not None:
-                        self._fill(getattr(message, name)[key], each)
+                        self._fill(getattr(message, name)[key], element)
                     else:
-                        getattr(message, name)[key] = self._number(each, kind)
+                        getattr(message, name)[key] = self._number(element, kind)
             elif field.label == field.LABEL_REPEATED:
-                for each in value:
+                for element in value:
                     if entry is not None:
-                        self._fill(getattr(message, name).add(), each)
+                        self._fill(getattr(message, name).add(), element)
                     else:
-                        getattr(message, name).append(self._number(each, field))
+                        getattr(message, name).append(self._number(element, field))
             elif entry is not None:
                 self._fill(getattr(message, name), value)
             else:
@@ -194,7 +194,7 @@ def protobuf_reader(file, message, columns):
 
     @F.arrow_udf(columns)
     def read(payloads: pa.Array) -> pa.Array:
-        return pa.array([kind.read(each) for each in payloads.to_pylist()], type=arrow_type)
+        return pa.array([kind.read(payload) for payload in payloads.to_pylist()], type=arrow_type)
 
     return read
 
@@ -208,6 +208,6 @@ def protobuf_writer(file, message):
 
     @F.arrow_udf("binary")
     def write(rows: pa.Array) -> pa.Array:
-        return pa.array([kind.write(each) for each in rows.to_pylist()], type=pa.binary())
+        return pa.array([kind.write(row) for row in rows.to_pylist()], type=pa.binary())
 
     return lambda payload, types: write(payload)

@@ -7,15 +7,15 @@ import sys
 
 
 def remove_other(top, installed):
-    """Remove a package of that name from sys.modules if the search path now finds it elsewhere. Raises
-    ImportError when it is an installed one. Returns the names of the removed modules.
+    """Remove the package `top` from sys.modules if the search path now finds another one of that name. Raises
+    ImportError when the loaded package is an installed one. Returns the names of the removed modules.
     """
-    there = importlib.machinery.PathFinder.find_spec(top)
-    here = getattr(sys.modules.get(top), "__spec__", None)
-    if not there or not here or there.origin == here.origin:
+    found = importlib.machinery.PathFinder.find_spec(top)
+    loaded = getattr(sys.modules.get(top), "__spec__", None)
+    if not found or not loaded or found.origin == loaded.origin:
         return []
-    if any(part in str(here.origin) for part in installed):
-        raise ImportError(f"there is another module {top}: {here.origin}; give {there.origin} another name")
+    if any(part in str(loaded.origin) for part in installed):
+        raise ImportError(f"there is another module {top}: {loaded.origin}; give {found.origin} another name")
     others = [m for m in sys.modules if m == top or m.startswith(top + ".")]
     for other in others:
         del sys.modules[other]
@@ -37,19 +37,19 @@ def load_module(name, folder="."):
     for old in [module for modules in read.values() for module in modules]:
         sys.modules.pop(old, None)
     read[name] = {}
-    before, known, compiles = list(sys.path), set(sys.modules), sys.dont_write_bytecode
+    before, loaded_before, compiles = list(sys.path), set(sys.modules), sys.dont_write_bytecode
     sys.path[:0] = folders
     # Python detects changed sources of compiled files only by whole seconds.
     sys.dont_write_bytecode = True
     try:
         importlib.invalidate_caches()
-        known.difference_update(remove_other(name.split(".")[0], installed))
+        loaded_before.difference_update(remove_other(name.split(".")[0], installed))
         module = importlib.import_module(name)
     finally:
         # At the end of the path they hide no module, and functions can still import from them.
         sys.path[:] = before + [f for f in folders if f not in before]
         sys.dont_write_bytecode = compiles
-        for new in set(sys.modules) - known:
+        for new in set(sys.modules) - loaded_before:
             file = os.path.abspath(getattr(sys.modules[new], "__file__", None) or os.sep)
             own = any(file.startswith(f.rstrip(os.sep) + os.sep) for f in folders)
             if own and not any(part in file for part in installed):

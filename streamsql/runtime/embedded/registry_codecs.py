@@ -82,9 +82,9 @@ class SchemaRegistry:
         others = {}
 
         def collect(refers):
-            for each in refers.references or ():
-                inner = client.get_version(each.subject, each.version).schema
-                others[each.name] = json.loads(inner.schema_str)
+            for reference in refers.references or ():
+                inner = client.get_version(reference.subject, reference.version).schema
+                others[reference.name] = json.loads(inner.schema_str)
                 collect(inner)
 
         def placed(kind, space):
@@ -93,7 +93,7 @@ class SchemaRegistry:
                 name = full if full in others else kind
                 return placed(others.pop(name), "") if name in others else kind
             if isinstance(kind, list):
-                return [placed(each, space) for each in kind]
+                return [placed(branch, space) for branch in kind]
             space = kind.get("namespace") or kind.get("name", "").rpartition(".")[0] or space
             whole = dict(kind)
             if "fields" in kind:
@@ -177,12 +177,12 @@ class SchemaRegistry:
         writer, reader = fastavro.parse_schema(writer), fastavro.parse_schema(reader)
 
         def resolve(body):
-            there, here = io.BytesIO(body), io.BytesIO()
-            value = fastavro.schemaless_reader(there, writer, reader, return_named_type=True)
-            if there.read(1):
+            old_body, new_body = io.BytesIO(body), io.BytesIO()
+            value = fastavro.schemaless_reader(old_body, writer, reader, return_named_type=True)
+            if old_body.read(1):
                 raise ValueError("bytes are left over")
-            fastavro.schemaless_writer(here, reader, value)
-            return here.getvalue()
+            fastavro.schemaless_writer(new_body, reader, value)
+            return new_body.getvalue()
 
         return resolve
 
@@ -247,8 +247,8 @@ def as_written(payload, types, schema):
     for name, field in fields.items():
         if name not in given and not field.nullable:
             raise ValueError(f"the Avro schema needs a column {field.name}: {field.dataType.simpleString()}")
-    kept = [(payload.getField(each), fields[name]) for name, each in given.items()]
-    return F.struct(*(value.cast(field.dataType).alias(field.name) for value, field in kept))
+    pairs = [(payload.getField(column), fields[name]) for name, column in given.items()]
+    return F.struct(*(value.cast(field.dataType).alias(field.name) for value, field in pairs))
 
 
 def avro_schema(types, subject):
@@ -260,11 +260,11 @@ def avro_schema(types, subject):
 
     def record(struct, name, path):
         fields = []
-        for each in struct.fields:
-            if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", each.name):
-                raise ValueError(f"{each.name} is not a valid name in Avro\nrename the column with AS name")
-            kind = nullable(each.dataType, f"{name}.{each.name}", f"{path}{each.name}")
-            fields.append({"name": each.name, "type": kind, "default": None})
+        for field in struct.fields:
+            if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", field.name):
+                raise ValueError(f"{field.name} is not a valid name in Avro\nrename the column with AS name")
+            kind = nullable(field.dataType, f"{name}.{field.name}", f"{path}{field.name}")
+            fields.append({"name": field.name, "type": kind, "default": None})
         return {"type": "record", "name": name, "fields": fields}
 
     def nullable(type, name, path):

@@ -29,7 +29,7 @@ class Snapshots:
             self._groups[key] = dict(tables)
         tell = self._teller(key)
         for rows in tables.values():
-            if not any(rows is known for known in before.values()):
+            if not any(rows is old for old in before.values()):
                 rows.watch(tell)
         self.take(key)
 
@@ -108,7 +108,7 @@ class Refreshing:
             at.update(self._snapshots.newest(key))
         done = 0
         for number, (rows, compute, inputs) in enumerate(self._steps):
-            values = [at.get(id(each)) for each in inputs]
+            values = [at.get(id(source)) for source in inputs]
             if None not in values and used.get(number) != values:
                 rows.take(to_arrow(compute(*values)), rows.last_batch + 1)
                 used[number] = values

@@ -48,10 +48,10 @@ def explained(
     parameters: Mapping[str, str],
     text: str,
     span: Span | None,
-    known: Iterable[str],
+    relations: Iterable[str],
 ) -> Explained:
     """What an error of Spark says in the console's words. text: the statement; span: the place that Spark
-    tells; known: names of streams and tables.
+    tells; relations: names of streams and tables.
     """
 
     def named(key: str) -> str:
@@ -68,7 +68,7 @@ def explained(
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = named("relationName").removeprefix(_DEFAULT)
         schema, _, table = name.rpartition(".")
-        hint = _first_schema(schema, table) or did_you_mean(name, known) or _RELATIONS
+        hint = _first_schema(schema, table) or did_you_mean(name, relations) or _RELATIONS
         place = place_of_relation(text, name)
         return Explained(f"there is no stream, table or view {name}", hint, span=place, relation=name)
     if condition == "SCHEMA_NOT_FOUND":
@@ -144,9 +144,9 @@ _COLUMNS_OF_OTHERS = {
 
 def _first_schema(name: str, table: str) -> str:
     """The hint for a schema in which another console begins; "" for any other. table: one in it."""
-    there = _FIRST_SCHEMAS.get(name.casefold())
+    database = _FIRST_SCHEMAS.get(name.casefold())
     own = f"write {table} alone" if table else "USE default;"
-    return f"{name} of {there} is the schema default here: {own}" if there else ""
+    return f"{name} of {database} is the schema default here: {own}" if database else ""
 
 
 _REPLACED = re.compile(r"^\s*CREATE\s+OR\s+REPLACE\s+TABLE\b", re.IGNORECASE)

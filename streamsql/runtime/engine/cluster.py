@@ -110,7 +110,7 @@ class ClusterWatch:
         self.lost = lost
         self._link, _ = _connect(master)
         self._waiting_since: float | None = None
-        self._told = ""
+        self._last_message = ""
         threading.Thread(target=self._run, daemon=True, name="watch-cluster").start()
 
     def _run(self) -> None:
@@ -130,7 +130,7 @@ class ClusterWatch:
         if context.isStopped():
             return f"the cluster of {self.master} has ended it"
         executors = len(context.statusTracker().getExecutorInfos()) - 1  # one of them is the driver
-        if not self._master_is_there():
+        if not self._has_master():
             if executors <= 0:
                 return f"the master {self.master} is lost, and no worker is left"
             self._say(f"the master {self.master} is lost; queries keep running on the remaining workers")
@@ -139,17 +139,17 @@ class ClusterWatch:
         self._waiting_since = (self._waiting_since or time.monotonic()) if busy and executors <= 0 else None
         if self._waiting_since and time.monotonic() - self._waiting_since > PATIENCE:
             self._say(f"no worker of {self.master} accepts tasks: statements and queries wait for one")
-        elif self._told and executors > 0:
+        elif self._last_message and executors > 0:
             self._say("")
             self.tell(f"a worker of {self.master} accepts tasks again")
         return ""
 
     def _say(self, words: str) -> None:
-        if words and words != self._told:
+        if words and words != self._last_message:
             self.tell(words)
-        self._told = words
+        self._last_message = words
 
-    def _master_is_there(self) -> bool:
+    def _has_master(self) -> bool:
         """Whether the connection to the master still exists. A restarted master at the same address does
         not know this application; if there are several, another one has taken over.
         """
@@ -178,23 +178,23 @@ def why_no_master(connection: socket.socket, seconds: float = ANSWERS) -> str:
     """
     name = b"/files/streamsql"
     frame = _FRAME.pack(_FRAME.size + 4 + len(name), _STREAM_REQUEST) + struct.pack(">i", len(name)) + name
-    known = b""
+    answer = b""
     connection.settimeout(seconds)
     try:
         connection.sendall(frame)
-        while len(known) < _FRAME.size and (part := connection.recv(64)):
-            known += part
-            if known[0] in _TLS:
+        while len(answer) < _FRAME.size and (part := connection.recv(64)):
+            answer += part
+            if answer[0] in _TLS:
                 return ""
     except TimeoutError:
         return f"it has not answered within {seconds:.0f} s"
     except OSError:
         pass
-    if not known:
+    if not answer:
         return "it closes the connection"
-    if len(known) >= _FRAME.size and _FRAME.unpack(known[: _FRAME.size])[1] in (
+    if len(answer) >= _FRAME.size and _FRAME.unpack(answer[: _FRAME.size])[1] in (
         _STREAM_RESPONSE,
         _STREAM_FAILURE,
     ):
         return ""
-    return "it is the server of a web page" if known.startswith(b"HTTP/") else "it speaks another protocol"
+    return "it is the server of a web page" if answer.startswith(b"HTTP/") else "it speaks another protocol"

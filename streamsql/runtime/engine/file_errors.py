@@ -20,6 +20,7 @@ _BY_HEADER = (
     "or OPTIONS (enforceSchema 'true'), which takes the columns by their position"
 )
 SKIP_ROWS = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them"
+# A fragment of an exception's text → the cause.
 _CAUSES = (
     ("Permission denied", "permission denied"),
     ("EOFException", "it is incomplete: is it still being written, or truncated?"),
@@ -36,7 +37,7 @@ _CAUSES = (
 def file_words(text: str, *, of_query: bool = True) -> Words | None:
     """The explanation of an exception (its text, with causes) that names a file; None for another.
 
-    of_query: of a streaming query.
+    of_query: whether a streaming query raised the exception.
     """
     match = _FILE.search(text)
     if match is None:
@@ -64,7 +65,7 @@ def file_words(text: str, *, of_query: bool = True) -> Words | None:
             "it was deleted between listing and reading",
             "OPTIONS (ignoreMissingFiles true) skips it",
         )
-    cause = next((words for mark, words in _CAUSES if mark in text), "")
+    cause = next((words for fragment, words in _CAUSES if fragment in text), "")
     return Words(f"the file {file} cannot be read", cause, "OPTIONS (ignoreCorruptFiles true) skips it")
 
 
@@ -92,10 +93,10 @@ def full_disk(places: Iterable[str]) -> str:
     for place in places:
         folder = Path(place.removeprefix("file://").removeprefix("file:")).absolute()
         try:
-            there = next(p for p in (folder, *folder.parents) if p.exists())
-            disk = os.statvfs(there)
+            existing = next(p for p in (folder, *folder.parents) if p.exists())
+            disk = os.statvfs(existing)
         except (OSError, StopIteration, ValueError):
             continue
         if disk.f_bavail * disk.f_frsize < _LITTLE:
-            return f"the disk of {there} is full"
+            return f"the disk of {existing} is full"
     return ""

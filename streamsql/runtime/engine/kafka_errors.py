@@ -18,7 +18,7 @@ class Words(NamedTuple):
 _SERVERS = "is a broker listening there, and does kafka.security.protocol match it?"
 # A pattern of an exception's text → its explanation; {0}, {1} are the pattern's groups. The first match
 # is used.
-_KNOWN: tuple[tuple[str, Words], ...] = (
+_EXPLANATIONS: tuple[tuple[str, Words], ...] = (
     (
         r"Topic (\S+) not present in metadata after \d+ ms\.\s+Caused by: \S*UnknownTopicOrPartition",
         Words(
@@ -125,7 +125,7 @@ def in_plain_words(text: str) -> Words | None:
     """The explanation of an exception of Kafka; None for another. text: its text, including its class."""
     if "afka" not in text:
         return None
-    for pattern, words in _KNOWN:
+    for pattern, words in _EXPLANATIONS:
         match = re.search(pattern, text)
         if match:
             return Words(*(w.format(*match.groups()) for w in words))

@@ -29,7 +29,7 @@ def millis(text: Any) -> int | None:
     return seconds * 1_000 + int((parts[7] or "0").ljust(3, "0"))
 
 
-def mark(report: dict[str, Any]) -> int | None:
+def watermark_of(report: dict[str, Any]) -> int | None:
     """The watermark of a progress report; None while there is none."""
     watermark = millis(report.get("eventTime", {}).get("watermark"))
     return watermark or None

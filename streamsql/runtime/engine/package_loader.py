@@ -61,7 +61,7 @@ class Packages:
     def load(self, spark: Any, package: Package, cancel: CancelToken) -> None:
         """Load a package if Spark does not have it. Raises as `provide`."""
         with cancel.holding(self._lock):
-            if not is_there(spark, package.probe):
+            if not can_load(spark, package.probe):
                 self._add(spark, package, cancel)
 
     def for_program(self, program: Program) -> dict[str, str]:
@@ -80,10 +80,10 @@ class Packages:
     def jars(self, package: Package, version: str) -> list[str]:
         """The jars of a package that was fetched before; empty when it was not, or a jar is missing."""
         try:
-            known = json.loads((self.cache / NOTES).read_text("utf-8")).get(f"{package.name} {version}", [])
+            paths = json.loads((self.cache / NOTES).read_text("utf-8")).get(f"{package.name} {version}", [])
         except (OSError, ValueError):
             return []
-        return known if all(Path(jar).is_file() for jar in known) else []
+        return paths if all(Path(jar).is_file() for jar in paths) else []
 
     def _add(self, spark: Any, package: Package, cancel: CancelToken) -> None:
         version = str(spark.version)
@@ -95,7 +95,7 @@ class Packages:
             spark.sql(f"ADD JAR '{jar}'")
         use_added_jars(spark)
         _use_in_threads(spark)
-        if not is_there(spark, package.probe):
+        if not can_load(spark, package.probe):
             raise EngineFault(
                 f"the package for {package.name} does not contain {package.probe}",
                 detail=", ".join(jars),
@@ -183,14 +183,14 @@ class Packages:
     def _remember(self, package: Package, version: str, jars: list[str]) -> None:
         file = self.cache / NOTES
         try:
-            known = json.loads(file.read_text("utf-8"))
+            notes = json.loads(file.read_text("utf-8"))
         except (OSError, ValueError):
-            known = {}
-        known[f"{package.name} {version}"] = jars
+            notes = {}
+        notes[f"{package.name} {version}"] = jars
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
             new = file.with_suffix(".new")
-            new.write_text(json.dumps(known, indent=1), "utf-8")
+            new.write_text(json.dumps(notes, indent=1), "utf-8")
             new.replace(file)
         except OSError:
             pass  # then it is resolved again next time
@@ -232,7 +232,7 @@ def prepare_for_added_jars(spark: Any) -> None:
     _use_in_threads(spark)
 
 
-def is_there(spark: Any, name: str) -> bool:
+def can_load(spark: Any, name: str) -> bool:
     """Whether Spark's JVM can load a class."""
     try:
         spark._jsparkSession.sharedState().jarClassLoader().loadClass(name)

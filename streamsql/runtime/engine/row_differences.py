@@ -26,8 +26,8 @@ def differences(
     tolerance: the largest difference of two numbers with a fraction that are equal; None for a difference of
     floating-point numbers in the last digits. digits: how many digits of each column count then.
     """
-    there, wanted = Counter(map(_key, actual)), Counter(map(_key, expected))
-    missing, extra = _more(expected, wanted - there), _more(actual, there - wanted)
+    found, wanted = Counter(map(_key, actual)), Counter(map(_key, expected))
+    missing, extra = _more(expected, wanted - found), _more(actual, found - wanted)
     if any(map(_has_fraction, missing)):
         for row in list(missing):
             near = next((other for other in extra if same_row(row, other, tolerance, digits)), None)

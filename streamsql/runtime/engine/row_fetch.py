@@ -66,7 +66,7 @@ def fetch_rows(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Ex
     return RowStream((), names, numeric, first, _translated(blocks, cancel, failed), time.monotonic() - began)
 
 
-def kept_rows(live: Any, spark: Any, cancel: CancelToken) -> Rows:
+def live_table_rows(live: Any, spark: Any, cancel: CancelToken) -> Rows:
     """The rows of a live table (LiveRows) as those of its DataFrame, mostly without a job of Spark, and
     without pandas, which PySpark imports to make one.
     """

@@ -74,18 +74,18 @@ def first_sentence(message: str) -> tuple[str, str]:
 
 
 def translate(
-    error: BaseException, statement: Statement | None = None, known: Iterable[str] = ()
+    error: BaseException, statement: Statement | None = None, relations: Iterable[str] = ()
 ) -> StreamsqlError:
     """Any exception of PySpark, Py4J or Python as a StreamsqlError.
 
-    statement: for the span; known: names of streams and tables, for a hint.
+    statement: for the span; relations: names of streams and tables, for a hint.
     """
     if isinstance(error, StreamsqlError):
         return error
     doubt = _doubt(error, statement)
     if doubt is not None:
         return doubt
-    fault = _translated(error, statement.text if statement else "", known)
+    fault = _translated(error, statement.text if statement else "", relations)
     if statement and fault.span:
         fault.span = statement.origin.span(fault.span)
     return fault
@@ -160,18 +160,18 @@ _OF_NO_JVM = ("Answer from Java side is empty", "does not exist in the JVM")
 """What Py4J says when nobody answers."""
 
 
-def _translated(error: BaseException, text: str, known: Iterable[str]) -> StreamsqlError:
+def _translated(error: BaseException, text: str, relations: Iterable[str]) -> StreamsqlError:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     if is_spark_lost(error):
         return spark_lost()
     if isinstance(error, Py4JJavaError):
-        return _of_java(error.java_exception, text, known)
+        return _of_java(error.java_exception, text, relations)
     if is_no_space(_texts(error)):
         return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
     if isinstance(error, PySparkException):
-        return _of_pyspark(error, text, known)
+        return _of_pyspark(error, text, relations)
     if type(error) is ValueError:  # of the console's own helpers
         fact, _, detail = str(error).partition("\n")
         return EngineFault(fact, detail=detail)
@@ -184,7 +184,7 @@ def _translated(error: BaseException, text: str, known: Iterable[str]) -> Stream
     return internal(error)
 
 
-def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+def _of_pyspark(error: Any, text: str, relations: Iterable[str]) -> StreamsqlError:
     from pyspark.errors import ParseException
 
     raised, where = python_error(str(error))
@@ -197,7 +197,7 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     condition, message = clean(str(error))
     condition = _named(error.getCondition()) or condition
     span = _span(error, text)
-    words = explained(condition, message, parameters, text, span, known)
+    words = explained(condition, message, parameters, text, span, relations)
     head, detail = first_sentence(words.message)
     return EngineFault(
         head,
@@ -292,9 +292,9 @@ def _causes(java: Any) -> list[Any]:
     return causes
 
 
-def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+def _of_java(java: Any, text: str, relations: Iterable[str]) -> StreamsqlError:
     root, *others = _causes(java)
-    texts = "\n".join(each.toString() or "" for each in (root, *others))
+    texts = "\n".join(cause.toString() or "" for cause in (root, *others))
     words = in_plain_words(texts) or file_words(texts, of_query=False)
     if words:
         return EngineFault(words.fact, detail=words.detail, hint=words.hint, code=words.code)

@@ -41,8 +41,8 @@ def interval_text(text: str | None) -> str | None:
     years, left = (number, rest) if rest else (number, "0") if unit == "YEAR" else ("0", number)
     total = int(years) * 12 + int(left)
     parts = [(total // 12, "year"), (total % 12, "month")]
-    told = [f"{sign}{count} {name}{'s' * (count != 1)}" for count, name in parts if count]
-    return " ".join(told) or "0 months"
+    amounts = [f"{sign}{count} {name}{'s' * (count != 1)}" for count, name in parts if count]
+    return " ".join(amounts) or "0 months"
 
 
 _MONTHS = re.compile(r"INTERVAL '(-?)(\d+)(?:-(\d+))?' (YEAR|MONTH|YEAR TO MONTH)")

@@ -60,12 +60,12 @@ class Wanted:
 
 def wanted_engine(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Wanted:
     """The engine that a console in this process needs. Arguments as for jvm.start_session."""
-    kept = {name: value for name, value in conf.items() if name != WAREHOUSE}
+    settings = {name: value for name, value in conf.items() if name != WAREHOUSE}
     environment = {n: v for n, v in os.environ.items() if n not in OF_THE_TERMINAL}
     folder = os.getcwd()
     archive = aot_cache.cache_file(java, cache, spark_home())
     parts = [
-        sorted(kept.items()),
+        sorted(settings.items()),
         sorted(environment.items()),
         folder,
         sys.executable,
@@ -73,7 +73,7 @@ def wanted_engine(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -
         str(log),
     ]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return Wanted(kept, dict(os.environ), folder, java, cache, log, archive, key)
+    return Wanted(settings, dict(os.environ), folder, java, cache, log, archive, key)
 
 
 def socket_path(cache: Path) -> Path:

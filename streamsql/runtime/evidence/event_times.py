@@ -32,7 +32,8 @@ class EventTimes:
     many where they are not exact;
     oldest, newest: in milliseconds, None if not known; compared: the micro-batches that are compared with
     those before; latest: by how many milliseconds the latest row of these came after the newest one before;
-    each: (lateness at most, rows), the least late first; all rows of a micro-batch are as late as its latest.
+    lateness: (milliseconds late at most, rows), the least late first; all rows of a micro-batch count as late
+    as the latest of them.
     """
 
     rows: int
@@ -43,12 +44,12 @@ class EventTimes:
     compared: int
     latest: int
     exact: bool = False
-    each: tuple[tuple[int, int], ...] = ()
+    lateness: tuple[tuple[int, int], ...] = ()
 
     def within(self, share: float) -> int:
         """By how many milliseconds at least that share of the rows came late at most."""
-        enough, counted = share * sum(rows for _, rows in self.each), 0
-        for late, rows in self.each:
+        enough, counted = share * sum(rows for _, rows in self.lateness), 0
+        for late, rows in self.lateness:
             counted += rows
             if counted >= enough:
                 return late
@@ -70,8 +71,8 @@ class EventTimes:
             parts.append(f"late by at most {length(self.latest / 1_000)}" if self.latest else "none late")
             most = self.within(0.99)
             if most < self.latest:
-                kept = f"by at most {length(most / 1_000)}" if most else "on time"
-                parts.append(f"99 % of the rows {kept}")
+                how_late = f"by at most {length(most / 1_000)}" if most else "on time"
+                parts.append(f"99 % of the rows {how_late}")
         return ", ".join(parts)
 
 
@@ -93,24 +94,24 @@ class _Batch:
 
 
 def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTimes | None:
-    """The event times in progress reports; None if they tell none. stream: of which one, where Spark counts
-    them by stream; else the query has one source.
+    """The event times in progress reports; None if the reports have none. stream: the stream whose event
+    times are returned, where Spark counts them by stream; otherwise the query has one source.
     """
     read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
     if not read:
         return None
-    each, newest, compared = list[tuple[int, int]](), read[0].newest, 0
+    lateness, newest, compared = list[tuple[int, int]](), read[0].newest, 0
     for batch in read[1:]:
         late = batch.late(newest)
-        each += late
+        lateness += late
         compared += bool(late)
         newest = max(newest, batch.newest)
-    each.sort()
+    lateness.sort()
     rows, nulls = sum(b.rows for b in read), sum(b.nulls for b in read)
     oldest = min((b.oldest for b in read if b.oldest is not None), default=None)
     exact = all(b.exact for b in read)
-    latest = each[-1][0] if each else 0
-    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, tuple(each))
+    latest = lateness[-1][0] if lateness else 0
+    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, tuple(lateness))
 
 
 def _counted(report: dict[str, Any], stream: str) -> _Batch | None:

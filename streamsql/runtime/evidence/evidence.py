@@ -26,7 +26,7 @@ from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.moments import millis
-from streamsql.runtime.engine.package_loader import is_there
+from streamsql.runtime.engine.package_loader import can_load
 from streamsql.runtime.evidence.probes import Probes
 from streamsql.runtime.evidence.selects import Part, parts_of, relations_of
 from streamsql.runtime.evidence.source_files import Listing, files_read, listing
@@ -212,12 +212,12 @@ class Evidence:
         return files_read(self.checkpoint) if self.checkpoint else {}
 
     def offsets(self, stream: Stream) -> dict[tuple[str, int], tuple[int, int]] | None:
-        """What Kafka has of the topics of a stream: (first, end) of each (topic, partition); None when it
-        is not Kafka's, or the brokers do not answer.
+        """What Kafka has of the topics of a stream: (first, end) of each (topic, partition); None when the
+        stream does not read Kafka, or the brokers do not answer.
         """
         asked = connector(Name(stream.connector)).brokers(stream)
         kafka = "org.apache.kafka.clients.admin.Admin"
-        if not asked or not asked[1] or not is_there(self.parts.spark, kafka):
+        if not asked or not asked[1] or not can_load(self.parts.spark, kafka):
             return None
         try:
             return offsets_now(self.parts.spark, *asked, self.parts.cancel)

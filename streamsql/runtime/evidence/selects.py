@@ -42,11 +42,11 @@ class Part:
     @property
     def counts(self) -> str:
         """Items of a SELECT: the number of rows as n, and of those that each condition keeps as c0, c1, …"""
-        kept = (f"count_if({c.text}) AS c{number}" for number, c in enumerate(self.conditions))
-        return ", ".join(("count(*) AS n", *kept))
+        items = (f"count_if({c.text}) AS c{number}" for number, c in enumerate(self.conditions))
+        return ", ".join(("count(*) AS n", *items))
 
     def kept_by(self, row: Any) -> list[tuple[Expression, int]]:
-        """Each condition with the number of rows that it keeps. row: of `counts`."""
+        """Each condition with the number of rows that it keeps. row: the result of `counts`."""
         return [(condition, row[f"c{number}"]) for number, condition in enumerate(self.conditions)]
 
     def select(self, items: str, where: str = "") -> str:

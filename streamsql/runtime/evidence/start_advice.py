@@ -124,9 +124,9 @@ def _apart(parts: SessionParts, running: Running) -> Iterator[Note]:
     others = [q for q in parts.queries.all.values() if q is not running]
     zone, newest = str(parts.spark.conf.get("spark.sql.session.timeZone")), {}
     for stream in running.plan.reads.streams:
-        known = [times.newest for _, times in measured_of(stream, others)] if stream.watermark else []
-        if known:
-            newest[stream.name] = max(known)
+        newest_times = [times.newest for _, times in measured_of(stream, others)] if stream.watermark else []
+        if newest_times:
+            newest[stream.name] = max(newest_times)
     if len(newest) < 2:
         return
     old, new = min(newest, key=lambda n: newest[n]), max(newest, key=lambda n: newest[n])

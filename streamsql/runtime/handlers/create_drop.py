@@ -75,7 +75,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     notes = (*notes, *go_on(before, f"the stream {name}"))
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
     parts.update(plan.applied)
-    return Done((*notes, *_not_kept(parts, entry)), f"stream {name} created")
+    return Done((*notes, *_unsaved_secrets(parts, entry)), f"stream {name} created")
 
 
 _TIME = re.compile(r"\bTIME\b(?=\s*([(,>]|$))", re.IGNORECASE)
@@ -187,10 +187,10 @@ def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Stateme
     entry = with_schema_file(plan.sink, plan.schema_file)
     parts.update(replace(plan, sink=placed(entry) if parts.store else entry).applied)
     kind = "live table" if entry.is_live else "sink"
-    return Done(_not_kept(parts, entry), f"{kind} {entry.name} created")
+    return Done(_unsaved_secrets(parts, entry), f"{kind} {entry.name} created")
 
 
-def _not_kept(parts: SessionParts, entry: Stream | Sink) -> tuple[Note, ...]:
+def _unsaved_secrets(parts: SessionParts, entry: Stream | Sink) -> tuple[Note, ...]:
     """Notes about the secrets of a stream or sink that a workspace does not save."""
     names = secret_options(entry) if parts.store else []
     text = "the workspace does not save the {0}; it saves a reference: {0} '${{env:NAME}}'"
@@ -215,7 +215,7 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
         return Done(message=f"there {none}")
     kind, removed = plan.kind, list[tuple[str, str]]()
     notes = informing(lambda: still_called(parts, plan), ())
-    trash = _kept_in_trash(parts, plan, statement)
+    trash = _trash_folder(parts, plan, statement)
     try:
         for field, name in plan.entries:
             if field == "queries":
@@ -238,7 +238,7 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
     return Done(notes, f"{kind} {plan.name} dropped{too}{back if trash is not None else ''}")
 
 
-def _kept_in_trash(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Path | None:
+def _trash_folder(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Path | None:
     """The folder in the trash that takes what DROP QUERY removes; None for other statements."""
     if not isinstance(statement, DropQuery):
         return None
@@ -273,8 +273,8 @@ def _empty_trash(parts: SessionParts, statement: session_statements.EmptyTrash) 
     if parts.store is None:
         return Done(message="this console has no workspace and no trash")
     removed, left = empty_trash(parts.store.folder)
-    kept = f"kept in the trash, because streamsql did not create it: {', '.join(left)}"
-    notes = (Note("NOT_DELETED", kept),) if left else ()
+    text = f"kept in the trash, because streamsql did not create it: {', '.join(left)}"
+    notes = (Note("NOT_DELETED", text),) if left else ()
     return Done(notes, f"{removed} folder{'' if removed == 1 else 's'} deleted")
 
 

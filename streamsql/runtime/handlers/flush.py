@@ -59,7 +59,7 @@ def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     except Cancelled:
         emitted = number in checkpoint.committed_numbers()
         raise Cancelled(_not_undone(plan.run.query.name, number, emitted, went_on)) from None
-    return Done(message=_told(last, watermark, evidence.zone))
+    return Done(message=_summary(last, watermark, evidence.zone))
 
 
 def newest_event(evidence: Evidence) -> int | None:
@@ -71,8 +71,8 @@ def newest_event(evidence: Evidence) -> int | None:
         times.append(evidence.newest)
     if not times and evidence.checkpoint is not None:
         longest = max((t.delay for t in evidence.event_times), default=0.0)
-        mark = _watermark(evidence.checkpoint)
-        times += [mark + int(longest * 1_000)] if mark else []
+        watermark = _watermark(evidence.checkpoint)
+        times += [watermark + int(longest * 1_000)] if watermark else []
     return max(times, default=None)
 
 
@@ -116,7 +116,7 @@ def _not_undone(name: str, number: int, emitted: bool, goes_on: bool) -> str:
     return f"cancelled: too late, micro-batch {number} is planned: {name} emits {when} what it holds back"
 
 
-def _told(running: Running, watermark: int, zone: str) -> str:
+def _summary(running: Running, watermark: int, zone: str) -> str:
     reports = running.reports.newest()
     state = reports[-1].get("stateOperators", []) if reports else []
     left = sum(op.get("numRowsTotal", 0) for op in state)

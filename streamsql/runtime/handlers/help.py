@@ -116,8 +116,8 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
         return Text(text=f"{code}: {meaning}", prose=True)
     wanted = [(s, h, r) for s, h, r in entries if f" {asked}" in f" {_plain(s)}"]
     if not wanted:
-        known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
-        hint = did_you_mean(asked, known) or "HELP; lists the statements and topics"
+        names = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
+        hint = did_you_mean(asked, names) or "HELP; lists the statements and topics"
         raise NameFault(f"there is no help for {asked}", hint=hint, code="UNKNOWN_TOPIC")
     text = "\n\n".join(_page(written, said, rule) for written, said, rule in wanted)
     return Text(text=text, prose=True)
@@ -156,11 +156,11 @@ _GROUPS = {
 
 
 def _group(rule: str, name: str) -> str:
-    """The group of a statement: that of its first word, else of another one."""
+    """The group of a statement: that of the first word of its name that is a word of a group."""
     if STATEMENTS[rule].topic == "testing":
         return "test"
     words = name.split()
-    found = (group for word in words for group, known in _GROUPS.items() if word in known)
+    found = (group for word in words for group, group_words in _GROUPS.items() if word in group_words)
     return next(found, "operate")
 
 

@@ -25,7 +25,7 @@ from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.workspace.generations import Generations, rows_in
-from streamsql.runtime.workspace.owned_folders import mark, remove
+from streamsql.runtime.workspace.owned_folders import remove, write_owner_file
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -225,7 +225,7 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
     def keep() -> str:
         parts.current.update(lambda catalog: catalog.having(plan.sink, plan.query))
         generation = Path(plan.checkpoint).parent
-        mark(generation)
+        write_owner_file(generation)
         parts.live.begin(name, rows, rows_in(generation, name))
         Generations(generation.parent).publish(generation)
         parts.workspace.save()

@@ -88,11 +88,11 @@ def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:
 
 
 def _running(parts: SessionParts, names: Iterable[str]) -> list[str]:
-    """Those of the queries that run now, without stages of others."""
-    known = parts.catalog.queries
+    """The names of the queries in `names` that run now; stages of other queries are left out."""
+    queries = parts.catalog.queries
     found = []
     for name in dict.fromkeys(names):
-        running, query = parts.queries.all.get(name.casefold()), known.get(name.casefold())
+        running, query = parts.queries.all.get(name.casefold()), queries.get(name.casefold())
         if running is not None and query is not None and not query.owner and running.status() in GOING_ON:
             found.append(query.name)
     return found

@@ -142,7 +142,7 @@ def _collected(
             code="FOREIGN_STREAM",
         )
     if not isinstance(statement, Select) or reads_state(plan.program):
-        return _told(parts, collect(frame), statement, began)
+        return _spark_answer(parts, collect(frame), statement, began)
     rows = fetch(
         frame, parts.cancel, lambda error: translate(error, statement, parts.catalog.relation_names())
     )
@@ -160,8 +160,8 @@ def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, 
     """
     for entry in tables:
         live = parts.live.get(entry.name.casefold())
-        kept = live.rows()[0] if live is not None else None
-        if kept is None or not kept.num_rows:
+        rows = live.rows()[0] if live is not None else None
+        if rows is None or not rows.num_rows:
             fact = f"the live table {entry.name} has no rows"
             fault = _failure(parts, entry.name)
             if fault is not None:
@@ -225,7 +225,7 @@ def _remember_view(parts: SessionParts, name: str, alter: Statement) -> None:
     parts.temporary.remember(now, defines)
 
 
-def _told(parts: SessionParts, rows: Rows, statement: Statement, began: float) -> Result:
+def _spark_answer(parts: SessionParts, rows: Rows, statement: Statement, began: float) -> Result:
     """The rows of a statement of Spark that is no SELECT: those of a definition show no secrets."""
     if not rows.columns:
         return Done(message="done")
@@ -246,14 +246,14 @@ def _told(parts: SessionParts, rows: Rows, statement: Statement, began: float) -
 
 
 def _functions(parts: SessionParts, names: list[str]) -> Rows:
-    """The answer to SHOW FUNCTIONS, which of Spark has names only; operators stand last."""
-    known, own = reference.functions(), parts.catalog.functions
+    """The answer to SHOW FUNCTIONS: Spark itself lists names only; operators stand last."""
+    built_in, own = reference.functions(), parts.catalog.functions
     rows = []
     for name in sorted(names, key=lambda name: (not name[:1].isalpha(), name)):
         if entry := own.get(name.casefold()):
             called = how_called(entry).partition(entry.name)[2]
             meaning = f"{WHAT[entry.kind]}, written in Python"
-        elif function := known.get(name):
+        elif function := built_in.get(name):
             called, meaning = re.sub(rf"\b{name}(?=\()", "", function.signature), function.meaning
         else:
             called = meaning = ""
@@ -407,6 +407,6 @@ def _plain(kind: Any) -> bool:
         return _plain(kind.elementType)
     if isinstance(kind, t.MapType):
         return _plain(kind.keyType) and _plain(kind.valueType)
-    known = (t.BooleanType, t.IntegralType, t.FloatType, t.DoubleType, t.DecimalType, t.StringType)
+    plain_types = (t.BooleanType, t.IntegralType, t.FloatType, t.DoubleType, t.DecimalType, t.StringType)
     times = (t.BinaryType, t.DateType, t.TimestampType, t.TimestampNTZType)
-    return isinstance(kind, (*known, *times))
+    return isinstance(kind, (*plain_types, *times))

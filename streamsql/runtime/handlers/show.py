@@ -19,9 +19,9 @@ from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.secrets import redact_option
 
 
-def _mark(entry: Stream) -> str:
-    mark = entry.watermark
-    return f"{mark.column.value}, {shown(mark.delay)}" if mark else ""
+def _watermark_text(entry: Stream) -> str:
+    watermark = entry.watermark
+    return f"{watermark.column.value}, {shown(watermark.delay)}" if watermark else ""
 
 
 def column_names(parts: SessionParts, entry: Stream) -> str:
@@ -33,7 +33,7 @@ def column_names(parts: SessionParts, entry: Stream) -> str:
 
 def _show_streams(parts: SessionParts, statement: stream.ShowStreams) -> Result:
     rows = [
-        (s.name, s.connector or "query", column_names(parts, s), _mark(s), s.comment)
+        (s.name, s.connector or "query", column_names(parts, s), _watermark_text(s), s.comment)
         for s in parts.catalog.streams.values()
     ]
     listed = table(("name", "connector", "columns", "watermark", "comment"), rows, nothing="no streams")
@@ -54,7 +54,11 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
     readers = [query.name for query in queries_over(entry.name, parts.catalog)]
     pairs += _event_times(parts, entry)
-    pairs += [("watermark", _mark(entry)), ("comment", entry.comment), ("read by", ", ".join(readers))]
+    pairs += [
+        ("watermark", _watermark_text(entry)),
+        ("comment", entry.comment),
+        ("read by", ", ".join(readers)),
+    ]
     return pairs_of(pairs)
 
 

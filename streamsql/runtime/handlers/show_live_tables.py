@@ -69,12 +69,14 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
     for entry in parts.catalog.sinks.values():
         if entry.is_live and not entry.owner:
             live, unreadable = _listed(entry.name, parts)
-            kept, dropped, mode, listed = _live_numbers(live)
+            row_count, dropped, mode, listed = _live_numbers(live)
             key = _key(live)
             fed = ", ".join(q.name for q in parts.catalog.writers_of(entry.name))
             *refresh, remark = _refresh_numbers(entry, parts)
-            known = None if unreadable else kept
-            rows.append((entry.name, known, dropped, mode, key, listed, fed, *refresh, unreadable or remark))
+            shown_count = None if unreadable else row_count
+            rows.append(
+                (entry.name, shown_count, dropped, mode, key, listed, fed, *refresh, unreadable or remark)
+            )
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
     shown = table(columns, rows, (1, 2, 8, 10, 11), "no live tables", _MATTERS, (("query", "name"),))
     return named_like(shown, statement.pattern)
@@ -103,8 +105,8 @@ def _readable(parts: SessionParts) -> list[_Row]:
         (s.name, "stream", column_names(parts, s), "", s.comment) for s in parts.catalog.streams.values()
     ]
     for entry in parts.catalog.live_tables():
-        kept, _, _, listed = _live_numbers(_listed(entry.name, parts)[0])
-        rows.append((entry.name, "live table", listed, kept, entry.comment))
+        row_count, _, _, listed = _live_numbers(_listed(entry.name, parts)[0])
+        rows.append((entry.name, "live table", listed, row_count, entry.comment))
     names = {name.casefold() for name, *_ in rows}
     for entry_of_spark in parts.spark.catalog.listTables():
         name = entry_of_spark.name
@@ -139,8 +141,8 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
     pairs: list[tuple[str, Any]] = []
     if live:
         pairs += [(f"column {f.name}", in_capitals(f.dataType.simpleString())) for f in live.schema.fields]
-    kept, dropped, mode, _ = _live_numbers(live)
-    pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
+    row_count, dropped, mode, _ = _live_numbers(live)
+    pairs += [("rows", row_count), ("dropped", dropped or ""), ("output mode", mode)]
     if key := _key(live):
         pairs.append(("key", key))
     limit = f"{entry.retain} rows" if mode == "append" else ""
@@ -173,12 +175,12 @@ def _show_stages(parts: SessionParts, statement: live_table.ShowStages) -> Resul
     for stage in parts.catalog.stages_of(statement.name.value):
         sink = parts.catalog.sinks[stage.name.casefold()]
         live, _ = _listed(stage.name, parts)
-        kept, _, mode, _ = _live_numbers(live)
+        row_count, _, mode, _ = _live_numbers(live)
         running = parts.queries.all.get(stage.name.casefold())
         status = running.status() if running else parts.workspace.past(stage.name).status
         limit = sink.retain if mode == "append" else None
         key = _key(live)
-        rows.append((stage.name, status, kept, limit, mode, key, " ".join(stage.text.split())))
+        rows.append((stage.name, status, row_count, limit, mode, key, " ".join(stage.text.split())))
     return table(("name", "status", "rows", "limit", "mode", "key", "query"), rows, (2, 3))
 
 

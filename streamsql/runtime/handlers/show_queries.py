@@ -18,7 +18,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.query_facts import Account, QueryFacts
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
-from streamsql.runtime.engine.moments import brief, mark, millis, to_second
+from streamsql.runtime.engine.moments import brief, millis, to_second, watermark_of
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
@@ -106,7 +106,7 @@ def _lag(watermark: int | None) -> str:
     return "" if watermark is None or _unlike_clock(behind) else brief(behind)
 
 
-def _lag_told(watermark: int | None) -> str:
+def _lag_text(watermark: int | None) -> str:
     """The lag, or why SHOW QUERIES shows none."""
     behind = 0.0 if watermark is None else time.time() - watermark / 1_000
     if behind < 0:
@@ -232,13 +232,13 @@ def _text(value: Any) -> str:
 
 
 def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
-    """What the newest micro-batch tells."""
+    """The numbers of the newest micro-batch, as names and texts."""
     last = running.reports.latest
     operators = last.get("stateOperators", [])
     shown = ["batch", "rows/s done", "last rates", "watermark", "lag"]
     shown += ["state rows"] * (len(operators) > 1)  # those of one are told with it
     if not running.ended:
-        numbers = numbers | {"lag": _lag_told(mark(last))}
+        numbers = numbers | {"lag": _lag_text(watermark_of(last))}
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
     batch = account_of(last).late
     for op in operators:
@@ -402,7 +402,7 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
                 r.get("numInputRows"),
                 _rate(r.get("processedRowsPerSecond")),
                 r.get("durationMs", {}).get("triggerExecution"),
-                "" if mark(r) is None else to_second(mark(r) or 0, zone),
+                "" if watermark_of(r) is None else to_second(watermark_of(r) or 0, zone),
                 sum(o.get("numRowsTotal", 0) for o in state),
                 account_of(r).late.value,
                 account_of(r).malformed.value,

@@ -26,7 +26,7 @@ from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice
 from streamsql.results import Done, Result, Rows, Started
-from streamsql.runtime.engine.row_fetch import kept_rows
+from streamsql.runtime.engine.row_fetch import live_table_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.evidence.start_advice import start_advice
@@ -153,7 +153,7 @@ def rows_of_stream(parts: SessionParts, plan: plans.Run, use: Callable[[Any], An
 def _rows(parts: SessionParts, plan: plans.Run) -> Result:
     """The rows of a SELECT over a stream after all available input."""
     began = time.monotonic()
-    rows: Rows = _select(parts, plan, lambda live: kept_rows(live, parts.spark, parts.cancel))
+    rows: Rows = _select(parts, plan, lambda live: live_table_rows(live, parts.spark, parts.cancel))
     return replace(rows, seconds=time.monotonic() - began)
 
 

@@ -51,9 +51,10 @@ class ChangeLog:
         self.pending: tuple[int, Any] | None = None
 
     def forget(self) -> None:
-        """Remove what is known: the next version has all rows. Raises OSError."""
+        """Remove the files of the rows: the next version has all rows. Raises OSError."""
         if self.folder.is_dir():
-            # First what says that the others are known; `begin_new` removes those that a crash leaves.
+            # The file KIND goes first: without it the others are not read. `begin_new` removes the files that
+            # a crash leaves.
             for file in sorted(self.folder.glob("*.*"), key=lambda file: file.name != KIND):
                 file.unlink()
                 sync_folder(self.folder)
@@ -66,20 +67,20 @@ class ChangeLog:
         self._write_kind(_kind(schema, keys) | {"query": self.query})
 
     def open(self, name: str, schema: Any, keys: tuple[str, ...], *, accept: bool = False) -> None:
-        """Read what is known. accept: rows with other columns go on with those of now. Raises RuleFault when
-        rows with other columns or keys were written, UsageFault when a later version of the console has
-        written them, UnreadableChanges when they are missing or damaged.
+        """Read the rows and their kind from the files. accept: rows with other columns go on with those of
+        now. Raises RuleFault when rows with other columns or keys were written, UsageFault when a later
+        version of the console has written them, UnreadableChanges when they are missing or damaged.
         """
         import pyarrow as pa
 
         kind = _kind(schema, keys)
         try:
-            known = json.loads((self.folder / KIND).read_text("utf-8"))
-            check_version(known, CHANGES, str(self.folder / KIND))
-            changed, fits = known["schema"] != kind["schema"], known["keys"] == kind["keys"]
+            saved = json.loads((self.folder / KIND).read_text("utf-8"))
+            check_version(saved, CHANGES, str(self.folder / KIND))
+            changed, fits = saved["schema"] != kind["schema"], saved["keys"] == kind["keys"]
             if changed and not (accept and fits) or not fits:
                 raise _changed(name, fits)
-            self.query = known["query"]
+            self.query = saved["query"]
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.all")):
                 self.version, self.rows = version, fitted(_read(file), schema, keys)
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.next")):
@@ -90,7 +91,7 @@ class ChangeLog:
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
             raise UnreadableChanges(name, self.folder, error) from error
         if changed:
-            self._write_kind(known | kind)
+            self._write_kind(saved | kind)
 
     def begin(self, version: int, rows: Any) -> None:
         """Rows are about to be written. Raises OSError."""

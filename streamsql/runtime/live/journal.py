@@ -191,21 +191,21 @@ class LiveTables(dict[str, "LiveRows"]):
     """The rows of all live tables, by folded name.
 
     home: gives the folder in which the rows of a live table are; None when rows need not outlive the
-    console. With it, `get` also returns the rows that an earlier console persisted. known: whether a name is
-    in the catalog. feeding: the query that writes a live table; record: what that has recorded about its
-    micro-batches. on_begin: called when a live table begins without rows.
+    console. With it, `get` also returns the rows that an earlier console persisted. is_live_table: whether
+    the catalog has a live table of a name; feeding: the query that writes a live table; record: what that
+    query has recorded about its micro-batches. on_begin: called when a live table begins without rows.
     """
 
     def __init__(
         self,
         home: Callable[[str], str] | None,
-        known: Callable[[str], bool],
+        is_live_table: Callable[[str], bool],
         feeding: Callable[[str], str] = lambda name: name,
         record: Callable[[str], Recorded | None] = lambda name: None,
     ) -> None:
         super().__init__()
         self.home = home
-        self.known = known
+        self.is_live_table = is_live_table
         self.feeding = feeding
         self.record = record
         self.on_begin: Callable[[], object] = lambda: None
@@ -214,7 +214,7 @@ class LiveTables(dict[str, "LiveRows"]):
     def get(self, name: str, default: Any = None) -> Any:
         """The rows of a live table; default if it has none. Raises UnreadableRows, UsageFault."""
         rows = super().get(name)
-        journal = self._journal(name) if rows is None and self.known(name) else None
+        journal = self._journal(name) if rows is None and self.is_live_table(name) else None
         if journal is not None:
             rows = self.read(name, lambda: journal.load(lambda: self.record(name)))
             if rows is not None:

@@ -30,13 +30,13 @@ def fitted(table: Any, schema: Any, keys: Sequence[str] = (), own: Sequence[str 
     rows = [field for n, field in places.items() if n not in others]
     if [(f.name, f.type) for f in wanted] == [(f.name, f.type) for f in rows]:
         return table
-    known: dict[str, int] = {}
+    place_by_name: dict[str, int] = {}
     for n, field in places.items():
-        if n not in others and known.setdefault(field.name.casefold(), n) != n:
+        if n not in others and place_by_name.setdefault(field.name.casefold(), n) != n:
             raise Misfit(field.name)  # of two columns of a name, it is not known which is which
     columns = []
     for field in wanted:
-        place = known.get(field.name.casefold())
+        place = place_by_name.get(field.name.casefold())
         if place is None and field.name not in keys:
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
             continue
@@ -63,7 +63,7 @@ def _cast(column: Any, wanted: pa.DataType) -> Any:
 
 
 def _is_variant(kind: pa.DataType) -> bool:
-    """Whether a column has VARIANT values as PySpark's Arrow does, which earlier versions have kept."""
+    """Whether a column has VARIANT values in PySpark's Arrow type, which earlier versions wrote to files."""
     from pyarrow import types
 
     return types.is_struct(kind) and [kind.field(n).name for n in range(kind.num_fields)] == [
@@ -73,7 +73,7 @@ def _is_variant(kind: pa.DataType) -> bool:
 
 
 def _carried_variants(column: Any, wanted: Any) -> Any:
-    """The values of such a column as `to_arrow` gives them."""
+    """The values of a column of VARIANT as `to_arrow` gives them. wanted: the Arrow type of the result."""
     import pyarrow as pa
     from pyspark.sql.types import VariantVal
 
@@ -81,9 +81,9 @@ def _carried_variants(column: Any, wanted: Any) -> Any:
     for chunk in column.chunks:
         texts = [str(VariantVal(v["value"], v["metadata"])) for v in chunk.to_pylist()]
         places = pa.array(range(len(chunk) + 1), pa.int32())
-        one_each = pa.ListArray.from_arrays(places, chunk, type=wanted.field("variant").type)
+        single_values = pa.ListArray.from_arrays(places, chunk, type=wanted.field("variant").type)
         parts.append(
-            pa.StructArray.from_arrays([one_each, pa.array(texts, pa.string())], fields=list(wanted))
+            pa.StructArray.from_arrays([single_values, pa.array(texts, pa.string())], fields=list(wanted))
         )
     return pa.chunked_array(parts, wanted)
 

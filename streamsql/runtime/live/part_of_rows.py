@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FEW = 5_000
 """A table of at most so many rows is handed to Spark as a whole, and read again from there."""
 
-_kept: WeakKeyDictionary[RowsAt, tuple[Any, list[str], Any]] = WeakKeyDictionary()
+_last_frames: WeakKeyDictionary[RowsAt, tuple[Any, list[str], Any]] = WeakKeyDictionary()
 """The last DataFrame of some of the columns of a snapshot: Spark, the columns, the DataFrame."""
 
 
@@ -43,10 +43,10 @@ class PartOfRows:
 
 def _of_columns(at: RowsAt, names: list[str], spark: Any) -> Any:
     """The DataFrame of some of the columns, kept until the rows change."""
-    kept = _kept.get(at)
-    if kept is None or kept[0] is not spark or kept[1] != names:
-        kept = _kept[at] = (spark, names, _frame(at, at.table, names, spark))
-    return kept[2]
+    entry = _last_frames.get(at)
+    if entry is None or entry[0] is not spark or entry[1] != names:
+        entry = _last_frames[at] = (spark, names, _frame(at, at.table, names, spark))
+    return entry[2]
 
 
 def _frame(at: RowsAt, table: Any, names: list[str], spark: Any) -> Any:

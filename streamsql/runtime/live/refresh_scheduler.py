@@ -37,7 +37,7 @@ class Refreshes:
         self._members: dict[str, Refresher] = {}
         self._busy: set[str] = set()
         self._snapshots = Snapshots(self._arrived)
-        self._known: dict[str, Any] = {}
+        self._last_rows: dict[str, Any] = {}
         self._followed: dict[str, dict[str, Any]] = {}
         self._tasks: SimpleQueue[Any] = SimpleQueue()
         self._threads = 0
@@ -213,7 +213,7 @@ class Refreshes:
     def _note_renewed(self, key: str, tables: Mapping[str, Any]) -> None:
         """Remember which live tables began anew since they were followed."""
         for name, rows in tables.items():
-            before, self._known[name] = self._known.get(name, rows), rows
+            before, self._last_rows[name] = self._last_rows.get(name, rows), rows
             if before is not rows:
                 for member in self._members.values():
                     if key in member.roots:

@@ -36,7 +36,7 @@ class Refresher:
         inputs: tuple[str, ...],
         rows: LiveRows | Changes,
         compute: Compute,
-        told: Callable[[dict[str, Any] | None], object],
+        on_report: Callable[[dict[str, Any] | None], object],
         *,
         is_table: bool = True,
         reads_tables: bool = False,
@@ -55,7 +55,7 @@ class Refresher:
         self.slow = False
         self.leave: Callable[[], None] = lambda: None
         self._compute = compute
-        self._told = told
+        self._on_report = on_report
         self._used: Mapping[str, RowsAt] = {}
         self._arrived = self._dispatched = self._taken = 0
         self._since: float | None = None
@@ -86,7 +86,7 @@ class Refresher:
         if not self._over.is_set():
             self._over.set()
             self._cancel.cancel()
-            self._told(None)
+            self._on_report(None)
 
     def fail(self, error: Exception) -> None:
         """It ends with an error, if it has not ended."""
@@ -130,7 +130,7 @@ class Refresher:
             self._used = values
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)
-            self._told(self._report(values))
+            self._on_report(self._report(values))
         skipped = max(0, self._dispatched - self._taken - 1) if self._taken else 0
         self.skipped += skipped
         self.slow = skipped > 0 and self.done > 2

@@ -14,7 +14,7 @@ from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
-KEPT_CHANGES = 1_000
+RETAINED_CHANGES = 1_000
 """The number of changes kept for a reader; older ones are only counted."""
 
 SORTED_ROWS = 200_000
@@ -127,8 +127,8 @@ class ChangesView:
         self.numeric = (False, *(is_numeric(f.dataType) for f in rows.schema.fields))
         self._zone = zone
         self._lock = threading.Lock()
-        self._changes: deque[tuple[int, tuple[Any, ...]]] = deque(maxlen=KEPT_CHANGES)
-        """Each with its micro-batch."""
+        self._changes: deque[tuple[int, tuple[Any, ...]]] = deque(maxlen=RETAINED_CHANGES)
+        """The changes, each with the number of its micro-batch."""
         self._count = 0
         self._version = 0
         self._still: deque[tuple[int, tuple[Any, ...]]] | None = None
@@ -185,7 +185,7 @@ class ChangesView:
             return self._whole(before, after)
         if self.rows.keys is None or before is None:
             new = self.rows.in_result(new)
-            return [("+I", *row) for row in self._rows(new.slice(max(0, new.num_rows - KEPT_CHANGES)))]
+            return [("+I", *row) for row in self._rows(new.slice(max(0, new.num_rows - RETAINED_CHANGES)))]
         return self._keyed(before, new)
 
     def _rows(self, table: Any) -> list[tuple[Any, ...]]:
@@ -200,11 +200,11 @@ class ChangesView:
             old.setdefault(key, []).append(row)
         changes: list[tuple[Any, ...]] = []
         stays = new[self.rows.kept].to_pylist() if self.rows.kept else [True] * new.num_rows
-        for key, row, there in zip(new[self.rows.KEY].to_pylist(), self._rows(new), stays, strict=True):
+        for key, row, in_result in zip(new[self.rows.KEY].to_pylist(), self._rows(new), stays, strict=True):
             earlier = old.pop(key, [])
-            if there and repr(row) in map(repr, earlier):  # NaN is not equal to itself
+            if in_result and repr(row) in map(repr, earlier):  # NaN is not equal to itself
                 continue
-            if not there:
+            if not in_result:
                 changes += [("-D", *r) for r in earlier]
                 continue
             changes += [("-U", *r) for r in earlier] + [("+U" if earlier else "+I", *row)]
@@ -212,7 +212,7 @@ class ChangesView:
 
     def _whole(self, before: Any, after: Any) -> list[tuple[Any, ...]]:
         if after.num_rows > COMPARED_ROWS:
-            return [("+I", *row) for row in self._rows(after.slice(0, KEPT_CHANGES))]
+            return [("+I", *row) for row in self._rows(after.slice(0, RETAINED_CHANGES))]
         now = self._rows(after)
         was = self._rows(before) if before is not None else []
         gone, come = Counter(map(repr, was)), Counter(map(repr, now))

@@ -43,8 +43,8 @@ def contacts(entries: Iterable[Stream | Sink]) -> Iterator[tuple[str, str, str]]
     connection; empty when one does).
     """
     for entry in filter(_has_servers, entries):
-        for each in (_connector(entry).servers(entry), _connector(entry).schema_servers(entry)):
-            servers = list(each)
+        for addresses in (_connector(entry).servers(entry), _connector(entry).schema_servers(entry)):
+            servers = list(addresses)
             if servers:
                 yield entry.name, ", ".join(f"{host}:{port}" for host, port in servers), _unreached(servers)
 

@@ -119,8 +119,8 @@ def exact_types(types: Any, texts: Any) -> tuple[Any, tuple[Note, ...]]:
         return types, ()
     found = texts.toDF(*short.values()).selectExpr(*measures).collect()[0].asDict()
     changed = [f for f in types.fields if found.get(short[f.name]) is not None]
-    kept = [StructField(f.name, StringType()) if f in changed else f for f in types.fields]
-    return StructType(kept), tuple(_changed(f, found[short[f.name]]) for f in changed)
+    fields = [StructField(f.name, StringType()) if f in changed else f for f in types.fields]
+    return StructType(fields), tuple(_changed(f, found[short[f.name]]) for f in changed)
 
 
 def exact_columns(columns: tuple[Column, ...], texts: Any) -> tuple[tuple[Column, ...], tuple[Note, ...]]:

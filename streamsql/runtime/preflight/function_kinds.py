@@ -137,16 +137,16 @@ def _value_function(function: Function, code: Any, name: str) -> Function:
     if "pandas" in hints or "pd." in hints:
         _need(f"the function {name}", "pandas")
     try:
-        told = infer_eval_type_for_udf(code)
+        eval_type = infer_eval_type_for_udf(code)
     except Exception:
-        told = None  # plain values, or a callable without a signature
+        eval_type = None  # plain values, or a callable without a signature
     pandas = (Kinds.SQL_SCALAR_PANDAS_UDF, Kinds.SQL_SCALAR_PANDAS_ITER_UDF)
     arrow = (Kinds.SQL_SCALAR_ARROW_UDF, Kinds.SQL_SCALAR_ARROW_ITER_UDF)
-    if told in pandas:
+    if eval_type in pandas:
         return replace(function, kind="scalar", form="pandas")
-    if told in arrow:
+    if eval_type in arrow:
         return replace(function, kind="scalar", form="arrow")
-    if told is not None:
+    if eval_type is not None:
         return replace(
             function, kind="aggregate", form="pandas" if "pandas" in hints or "pd." in hints else "arrow"
         )

@@ -54,15 +54,16 @@ def check_topics(spark: Any, settings: Mapping[str, str], topics: Sequence[str],
     """
     try:
         with _client(spark, settings, cancel) as client:
-            there = client.names()
+            existing = client.names()
     except Exception as error:
         raise translate(error) from error
     for topic in topics:
-        if topic not in there:
-            listed = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
+        if topic not in existing:
+            listed = ", ".join(existing[:8]) + (", …" if len(existing) > 8 else "")
             raise InputFault(
                 f"there is no topic {topic}",
-                hint=did_you_mean(topic, there) or (f"topics: {listed}" if there else "there are none yet"),
+                hint=did_you_mean(topic, existing)
+                or (f"topics: {listed}" if existing else "there are none yet"),
                 code="MISSING_TOPIC",
             )
 
@@ -92,15 +93,15 @@ def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancel: CancelToken) ->
             continue
         try:
             with _client(spark, client_settings(sink.options), cancel) as client:
-                there = client.names()
-                missing = topic not in there and not client.makes_topics()
+                existing = client.names()
+                missing = topic not in existing and not client.makes_topics()
         except Exception as error:
             raise translate(error) from error
         if missing:
             raise EngineFault(
                 f"Kafka has no topic {topic} to write to",
                 detail="its brokers do not create topics automatically",
-                hint=did_you_mean(topic, there) or "create it with Kafka's tools, or name another topic",
+                hint=did_you_mean(topic, existing) or "create it with Kafka's tools, or name another topic",
                 code="MISSING_TOPIC",
             )
 

@@ -97,11 +97,11 @@ def _without_corrupt(frame: Any) -> tuple[Any, list[tuple[Any, ...]]]:
     """(the columns, the rows) without Spark's own column for malformed records."""
     from pyspark.sql.types import StructType
 
-    kept = [i for i, f in enumerate(frame.schema.fields) if f.name != _CORRUPT]
-    types = StructType([frame.schema.fields[i] for i in kept])
-    if not kept:
+    places = [i for i, f in enumerate(frame.schema.fields) if f.name != _CORRUPT]
+    types = StructType([frame.schema.fields[i] for i in places])
+    if not places:
         return types, []
-    return types, [tuple(row[i] for i in kept) for row in frame.limit(SAMPLE).collect()]
+    return types, [tuple(row[i] for i in places) for row in frame.limit(SAMPLE).collect()]
 
 
 def _of_long_json(stream: Stream, frame: Any) -> Seen | None:

@@ -30,7 +30,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     stopped, notes = [running.name for running in runs], list[Note]()
     for running in runs:
         running.on_purpose = statement.name is not None
-    faults = _drain_each(runs, parts, statement.timeout) if statement.drain else []
+    faults = _drain_in_order(runs, parts, statement.timeout) if statement.drain else []
     if not statement.drain:
         complete = parts.queries.stop_together(runs, parts.cancel, _patience(statement.timeout))
         notes += [n for run, done in zip(runs, complete, strict=True) if not done for n in _abort_note(run)]
@@ -45,7 +45,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     return Done(tuple(notes), f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
 
 
-def _drain_each(runs: list[Running], parts: QueryParts, timeout: float | None) -> list[StreamsqlError]:
+def _drain_in_order(runs: list[Running], parts: QueryParts, timeout: float | None) -> list[StreamsqlError]:
     """Drain queries one by one. Returns the faults of those that could not be drained."""
     left, faults = _countdown(timeout), list[StreamsqlError]()
     for running in runs:

@@ -20,16 +20,16 @@ def follow_null_columns(streams: Sequence[Stream], events: Events) -> Callable[[
     columns = {f"{COUNTED} {stream.name}": (stream.name, read_columns(stream)) for stream in streams}
     if not columns:
         return None
-    told = set[str]()
+    reported_metrics = set[str]()
 
     def reported(report: dict[str, Any]) -> None:
         if report.get("batchId"):
             return
         for metric, counts in report.get("observedMetrics", {}).items():
-            filled = counts.get(FILLED) if metric in columns and metric not in told else None
+            filled = counts.get(FILLED) if metric in columns and metric not in reported_metrics else None
             if not isinstance(filled, list) or not any(filled):
                 continue  # no rows, or none that can be read
-            told.add(metric)
+            reported_metrics.add(metric)
             stream, names = columns[metric]
             empty = [name for name, count in zip(names, filled, strict=False) if not count]
             if empty:

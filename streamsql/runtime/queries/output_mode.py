@@ -113,7 +113,7 @@ def _loses_rows(result: Any) -> RuleFault | None:
         return node.nodeName() in ("Aggregate", "Distinct") or any(map(has_groups, children(node)))
 
     def mixes(node: Any) -> bool:
-        sides = {has_groups(each) for each in children(node)} if node.nodeName() == "Union" else set()
+        sides = {has_groups(child) for child in children(node)} if node.nodeName() == "Union" else set()
         return len(sides) > 1 or any(map(mixes, children(node)))
 
     def children(node: Any) -> list[Any]:

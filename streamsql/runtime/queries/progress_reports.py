@@ -16,7 +16,7 @@ from streamsql.connectors.messages import COUNTED
 from streamsql.query_facts import Account, Amount
 from streamsql.runtime.engine.events import Event
 
-KEPT = 100
+RETAINED_REPORTS = 100
 """The number of progress reports kept of each run, the same as Spark keeps."""
 
 
@@ -59,7 +59,7 @@ class Reports:
     """
 
     def __init__(self) -> None:
-        self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self.last: deque[dict[str, Any]] = deque(maxlen=RETAINED_REPORTS)
         self.before = self._run = Account()
         self.took_input = False
         self.looked = False
@@ -68,8 +68,8 @@ class Reports:
         self._tells: list[Callable[[dict[str, Any]], object]] = []
         self._lock = threading.Lock()
         self._began = time.monotonic()
-        self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
-        self._planned: deque[float] = deque(maxlen=KEPT)
+        self._arrived: deque[tuple[float, int]] = deque(maxlen=RETAINED_REPORTS)
+        self._planned: deque[float] = deque(maxlen=RETAINED_REPORTS)
 
     def add(self, report: dict[str, Any]) -> None:
         rows = report.get("numInputRows", 0)
@@ -127,7 +127,7 @@ class Reports:
         """The newest report; {} before the first."""
         return self.last[-1] if self.last else {}
 
-    def newest(self, count: int = KEPT) -> list[dict[str, Any]]:
+    def newest(self, count: int = RETAINED_REPORTS) -> list[dict[str, Any]]:
         """The newest reports, oldest first."""
         return list(self.last)[-count:]
 

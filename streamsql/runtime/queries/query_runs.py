@@ -124,7 +124,7 @@ class Queries:
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (Note("CODE_CHANGED", _CHANGED.format(" and ".join(changed))),)
-        running.record = lambda: _mark(folder, plan, facts(), code)
+        running.record = lambda: _record_owner(folder, plan, facts(), code)
         if not plan.transient:
             running.record()
         return running
@@ -329,7 +329,7 @@ class Queries:
         running.status()
 
 
-def _mark(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
+def _record_owner(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
     """Record the query in its checkpoint. Where that fails, the generation still says which query runs."""
     try:
         write_marker(folder, plan, facts, code)

@@ -44,7 +44,7 @@ class RestartSupervisor:
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
-        self._kept: dict[str, tuple[int, str, int]] = {}
+        self._last_states: dict[str, tuple[int, str, int]] = {}
         parts.events.subscribe(QueryReported, lambda event: self._happened())
 
     def close(self) -> None:
@@ -93,9 +93,9 @@ class RestartSupervisor:
         for name, running in self.parts.queries.all.items():
             if running.over:
                 state = (id(running), running.status(), running.tries)
-                if self._kept.get(name) != state:
+                if self._last_states.get(name) != state:
                     news = True
-                    self._kept[name] = state
+                    self._last_states[name] = state
                     if running.again_at is not None:
                         running.reported = True
                         self.parts.events.publish(QueryRestarting(running))

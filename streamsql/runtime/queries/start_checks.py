@@ -14,7 +14,7 @@ from streamsql.language.statements.base import Name
 from streamsql.plan import plans
 from streamsql.plan.changes import Changes
 from streamsql.runtime.checkpoints.query_marker import Folder
-from streamsql.runtime.engine.package_loader import is_there
+from streamsql.runtime.engine.package_loader import can_load
 from streamsql.runtime.live.recorded_progress import of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.file_names import check_file_names
@@ -115,7 +115,7 @@ def check_drivers(parts: QueryParts, sinks: Iterable[Sink]) -> None:
     """Raise EngineFault when Spark's JVM does not have the driver that a sink needs."""
     for sink in sinks:
         wanted = connector(Name(sink.connector)).driver(sink) if sink.connector != "table" else ""
-        if wanted and not is_there(parts.spark, wanted):
+        if wanted and not can_load(parts.spark, wanted):
             raise EngineFault(
                 f"the sink {sink.name} needs the driver {wanted}",
                 hint="streamsql --packages group:name:version …, or --jars FILE",

@@ -77,7 +77,7 @@ def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running
             version, rows = log.pending
             _ready_to_write(parts, plan)
             changes.send(changes.table, rows, version)
-            changes.kept(rows, version)
+            changes.set_written(rows, version)
             log.pending = None
         table = computed(parts.under(cancel), plan, inputs, schema)
         _ready_to_write(parts, plan)
@@ -173,7 +173,7 @@ def keep_refreshed(
 ) -> Running:
     """Compute rows now, and again after micro-batches of the inputs."""
 
-    def told(report: dict[str, Any] | None) -> None:
+    def on_report(report: dict[str, Any] | None) -> None:
         if report is None:
             running.reports.ended = True
         else:
@@ -186,7 +186,7 @@ def keep_refreshed(
         plan.query.inputs,
         rows,
         compute,
-        told,
+        on_report,
         is_table=is_table,
         reads_tables=_reads_tables(parts, plan),
     )

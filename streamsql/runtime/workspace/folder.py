@@ -104,10 +104,10 @@ def _me() -> dict[str, str | int]:
 def _who(folder: Path) -> str:
     """A description of the console that wrote holder.json."""
     try:
-        known = json.loads((folder / "holder.json").read_text("utf-8"))
-        where = f" on {known['terminal']}" if known["terminal"] else ""
-        kind = known.get("kind", "another console")
-        return f"{kind} (process {known['pid']}{where}, since {known['since']})"
+        content = json.loads((folder / "holder.json").read_text("utf-8"))
+        where = f" on {content['terminal']}" if content["terminal"] else ""
+        kind = content.get("kind", "another console")
+        return f"{kind} (process {content['pid']}{where}, since {content['since']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another console"
 

@@ -114,14 +114,14 @@ def _check_owner(folder: Path) -> None:
 def _check_marker(folder: Path, names: list[str]) -> bool:
     marker = folder / MARKER
     if MARKER in names:
-        known = _read(marker)
-        if known is None or known.get("kind") != "workspace":
+        content = _read(marker)
+        if content is None or content.get("kind") != "workspace":
             raise UsageFault(
                 f"{folder} is not a workspace: {marker} is not the marker of one",
                 hint="-w DIR names another folder, which may be new",
                 code="NOT_A_WORKSPACE",
             )
-        check_version(known, WORKSPACE, f"the workspace {folder}")
+        check_version(content, WORKSPACE, f"the workspace {folder}")
     elif not _is_older(folder / "catalog.sql"):
         if _is_begun(folder, names):
             return False
@@ -164,7 +164,7 @@ def _read(file: Path) -> dict[str, Any] | None:
     try:
         if file.stat().st_size > _LARGEST and file.name == MARKER:
             return None
-        known = json.loads(file.read_bytes())
+        content = json.loads(file.read_bytes())
     except (FileNotFoundError, ValueError, RecursionError):
         return None
-    return known if isinstance(known, dict) else None
+    return content if isinstance(content, dict) else None

@@ -16,8 +16,9 @@ from pathlib import Path
 from streamsql.errors import EngineFault
 from streamsql.runtime.embedded.durable_files import move, only_owner, write_file
 
-MARK = ".streamsql.json"
-"""Begins with a dot, so that Spark does not read it as data."""
+OWNER_FILE = ".streamsql.json"
+"""The file in each folder that the console created. It begins with a dot, so that Spark does not read it as
+data."""
 KINDS = ("queries", "live", "streams")
 """The folders of `run`, each with a folder for each query, live table or stream."""
 TRASH = "trash"
@@ -36,9 +37,9 @@ def private_folder(folder: Path) -> None:
 
 
 def is_owned(folder: Path) -> bool:
-    """Whether the console created a folder: it is no symbolic link, and contains the mark."""
-    mark = folder / MARK
-    return folder.is_dir() and not folder.is_symlink() and mark.is_file() and not mark.is_symlink()
+    """Whether the console created a folder: it is no symbolic link, and contains the owner file."""
+    file = folder / OWNER_FILE
+    return folder.is_dir() and not folder.is_symlink() and file.is_file() and not file.is_symlink()
 
 
 def claim(folder: Path) -> None:
@@ -55,24 +56,24 @@ def claim(folder: Path) -> None:
         )
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     private_folder(folder)
-    mark(folder)
+    write_owner_file(folder)
 
 
 def _is_begun(folder: Path) -> bool:
-    """Whether a folder is empty, or has only what a crash has left of its mark."""
-    return all(path.name == f"{MARK}.part" for path in folder.iterdir())
+    """Whether a folder is empty, or has only what a crash has left of its owner file."""
+    return all(path.name == f"{OWNER_FILE}.part" for path in folder.iterdir())
 
 
-def mark(folder: Path) -> None:
-    """Write the mark file of a folder."""
+def write_owner_file(folder: Path) -> None:
+    """Write the owner file of a folder: it says that the console created the folder."""
     try:
         kind = json.dumps({"kind": folder.parent.name, "version": 1}).encode()
-        write_file(folder / MARK, lambda out: out.write(kind))
+        write_file(folder / OWNER_FILE, lambda out: out.write(kind))
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         # On a full disk an empty file is enough.
-        os.close(private(str(folder / MARK), os.O_WRONLY | os.O_CREAT))
+        os.close(private(str(folder / OWNER_FILE), os.O_WRONLY | os.O_CREAT))
 
 
 def remove(folder: Path) -> bool:
@@ -96,11 +97,11 @@ def clear_removed(run: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def adopt(run: Path, known: dict[str, set[str]]) -> None:
-    """Mark the folders of older versions, which wrote no marks. known: by kind, the names of the folders
-    that entries of the catalog use.
+def adopt(run: Path, used: dict[str, set[str]]) -> None:
+    """Write the owner file into the folders of older versions, which wrote none. used: by kind, the names of
+    the folders that entries of the catalog use.
     """
-    for kind, names in known.items():
+    for kind, names in used.items():
         for folder in (run / kind / name for name in names):
             if (
                 folder.is_dir()
@@ -108,7 +109,7 @@ def adopt(run: Path, known: dict[str, set[str]]) -> None:
                 and not is_owned(folder)
                 and _looks_like(folder, kind)
             ):
-                mark(folder)
+                write_owner_file(folder)
 
 
 def _looks_like(folder: Path, kind: str) -> bool:
@@ -121,16 +122,16 @@ def _looks_like(folder: Path, kind: str) -> bool:
     return all(n.startswith((".", "_")) or n.endswith(".parquet") for n in names)
 
 
-def put_into_trash(workspace: Path, known: dict[str, set[str]]) -> list[str]:
+def put_into_trash(workspace: Path, used: dict[str, set[str]]) -> list[str]:
     """Move the console's folders that no entry of the catalog uses into `trash`. Returns their names
-    (kind/name).
+    (kind/name). used: by kind, the names of the folders that entries of the catalog use.
     """
     moved = []
-    for kind, names in known.items():
+    for kind, names in used.items():
         for left in _folders(workspace / "run" / kind):
             if left.name in names or not is_owned(left):
                 continue
-            if [p.name for p in left.iterdir()] == [MARK]:
+            if [p.name for p in left.iterdir()] == [OWNER_FILE]:
                 remove(left)  # it is empty
                 continue
             into_trash(workspace, left)

@@ -41,9 +41,9 @@ class SharedTables(LiveTables):
         self._taking = threading.Lock()
 
     def get(self, name: str, default: Any = None) -> Any:
-        if name in self and not self.known(name):
+        if name in self and not self.is_live_table(name):
             return self[name]  # a SELECT of this console's own
-        if not self.known(name):
+        if not self.is_live_table(name):
             return default
         with self._taking:
             journal = self._journal(name)

@@ -66,8 +66,8 @@ def reopen(parts: SessionParts) -> Reopened:
             take_up(parse(written, literal=True), parts, store)
         except Exception as error:  # an unreadable statement does not affect the others
             store.unread.append(written.text.rstrip(";") + ";")
-            kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
-            warnings.append(f"{translate(error).message}; {kept}")
+            place = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
+            warnings.append(f"{translate(error).message}; {place}")
     warnings += _move_over(parts)
     notes = [] if store.unread else _clear_up(parts, store.folder)
     return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings), _stopped(parts))

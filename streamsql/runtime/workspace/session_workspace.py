@@ -78,7 +78,7 @@ class SessionWorkspace:
                 return (_not_written(error),)
         return ()
 
-    def mark_told(self) -> None:
+    def note_reported(self) -> None:
         """Record that the prompt has named the queries that stopped with the last console."""
         if self._store is None or self._read_only:
             return

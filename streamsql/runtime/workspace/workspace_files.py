@@ -24,12 +24,12 @@ BATCHES = 1
 UPGRADE = "use the version of streamsql that wrote it, or a later one"
 
 
-def check_version(known: Mapping[str, Any], reads: int, what: str) -> None:
+def check_version(content: Mapping[str, Any], reads: int, what: str) -> None:
     """Raise UsageFault when a file has a later version than this console reads.
 
-    known: its content; without a version it is older than all versions. what: the file, for the message.
+    content: its content; without a version it is older than all versions. what: the file, for the message.
     """
-    version = known.get("version", 0)
+    version = content.get("version", 0)
     if not isinstance(version, int) or version > reads:
         raise UsageFault(
             f"{what} was written by a later version of streamsql",
