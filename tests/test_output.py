@@ -545,7 +545,7 @@ def test_every_column_of_a_repeated_name_is_kept(format: str) -> None:
     Printer(format, out, words).show(TWICE)
     shown = out.getvalue()
     assert "counter_3" in shown and "counter_2" in shown
-    assert "note: counter_3 is a second column named counter: name it with AS" in words.getvalue()
+    assert "note: counter_3 is a second column named counter; AS gives it another name" in words.getvalue()
     if format == "jsonl":
         assert json_module.loads(shown) == {"counter": 1, "counter_3": 2, "counter_2": 3}
 
