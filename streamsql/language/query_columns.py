@@ -91,6 +91,7 @@ class QueryColumns:
         self.own = {own.name: own for own in query.own}
         self.of_own = of_own
         self._columns_by_scope: dict[int, Columns] = {}
+        self._outsides: dict[int, tuple[Any, bool]] = {}
         self._scopes = _scopes_of(query)
 
     def outputs(self) -> Columns:
@@ -242,6 +243,22 @@ class QueryColumns:
 
     # ---- names that no relation has
 
+    def _outside(self, scope: Any) -> tuple[Any, bool]:
+        """The scope around a query, past the set operations that it is a part of (of a chain of UNION, each
+        is a part of the next); and whether its relations are seen there: by a query in an expression, and
+        not by one in FROM or WITH.
+        """
+        passed, around = [scope], scope.parent
+        while around is not None and _is_set_operation(around) and id(around) not in self._outsides:
+            passed.append(around)
+            around = around.parent
+        if around is not None and _is_set_operation(around):
+            outside = self._outsides[id(around)]
+        else:
+            outside = around, not (passed[-1].is_derived_table or passed[-1].is_cte)
+        self._outsides.update((id(part), outside) for part in passed)
+        return outside
+
     def _missing_in(self, scope: Any) -> Iterator[tuple[Span, list[str]]]:
         around, found, complete, seen = scope, dict[str, Columns](), True, True
         while around is not None:
@@ -251,9 +268,7 @@ class QueryColumns:
                     return
                 complete = complete and alone
                 found = {name.casefold(): columns for name, columns in relations} | found
-            # A query in an expression sees the relations around it; one in FROM or WITH does not.
-            seen = not (around.is_derived_table or around.is_cte)
-            around = around.parent
+            around, seen = self._outside(around)
         complete = complete and all(columns.complete for columns in found.values())
         every = [name for columns in found.values() for name, _ in columns.named]
         folded = {name.casefold() for name in every} | _aliases(scope) | self.query.computed
@@ -267,6 +282,10 @@ class QueryColumns:
                     yield span_of(column), [other for other, _ in columns.named]
             elif complete and name not in readable:
                 yield span_of(column), every
+
+
+def _is_set_operation(scope: Any) -> bool:
+    return isinstance(scope.expression, exp_module().SetOperation)
 
 
 def _joined_in(node: Any) -> list[Any]:

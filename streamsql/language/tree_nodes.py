@@ -284,6 +284,8 @@ def tables_read(nodes: Sequence[Any]) -> Iterator[Any]:
             node = above
         return False
 
+    hinted = any(isinstance(node, exp.Hint) for node in nodes)
     for table in (node for node in nodes if isinstance(node, exp.Table)):
-        if (len(table.parts) > 1 or not is_cte(table)) and not table.find_ancestor(exp.Hint):
+        in_hint = hinted and table.find_ancestor(exp.Hint)
+        if (len(table.parts) > 1 or not is_cte(table)) and not in_hint:
             yield table

@@ -53,4 +53,6 @@ def renamed_columns(rows: Rows | RowStream) -> tuple[tuple[str, ...], list[Note]
         for old, new in zip(rows.columns, columns, strict=True)
         if old != new
     ]
-    return columns, [Note("COLUMNS_RENAMED", f"{', '.join(renamed)}; AS gives it another name")] if renamed else []
+    return columns, [
+        Note("COLUMNS_RENAMED", f"{', '.join(renamed)}; AS gives it another name")
+    ] if renamed else []
