@@ -361,6 +361,8 @@ def fresh_console(spark: Any, folder: Path) -> Iterator[Console]:
     before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions",)}
     yield made
     made.session.close()
+    # What follows is no part of the last statement, whose jobs may have been cancelled.
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     for query in spark.streams.active:
         query.stop()
     for key in made.session.settings.changed:
