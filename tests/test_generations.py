@@ -233,3 +233,9 @@ def test_a_step_that_fails_undoes_what_was_done_since_the_final_one() -> None:
     with pytest.raises(OSError, match="the disk is full"):
         run_steps((step("a"), step("b", final=True), step("c"), failing, step("e")))
     assert done == ["a", "b", "c", "not d", "not c"]
+    done.clear()
+    with pytest.raises(
+        OSError, match="the disk is full"
+    ):  # to undo one fails: the others are undone all the same
+        run_steps((step("a"), Step(lambda: done.append("b"), fails), Step(fails)))
+    assert done == ["a", "b", "not a"]

@@ -10,6 +10,7 @@ import select
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -47,7 +48,7 @@ REST = 3
 """The pause after a frame, in times of what it took: a large chart would take a whole processor."""
 
 
-class RefreshingView:
+class RefreshingView(ABC):
     """Lines and a footer that are drawn in place until the reader leaves. every: the seconds between two
     pictures; options: input and output of prompt_toolkit, if they are not the terminal.
     """
@@ -62,9 +63,9 @@ class RefreshingView:
         """Set when the next picture is not to wait."""
         self._app: Application[None] | None = None
 
+    @abstractmethod
     def picture(self) -> tuple[list[str], str, str]:
         """(lines with escapes of colours, the style of the footer, the footer)."""
-        raise NotImplementedError
 
     def application(self, keys: KeyBindings | None = None) -> Application[None]:
         """An application that shows the view. keys: instead of those of the view."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 
@@ -12,8 +13,8 @@ def nothing() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """do: raises where the start fails. undo: takes back what it
-    did, also a part of it. final: once it is done, the steps before it stay as they are.
+    """do: does the step; an exception ends the start. undo: takes back what `do` did, also a part of it.
+    final: once it is done, the steps before it stay as they are.
     """
 
     do: Callable[[], object]
@@ -22,17 +23,13 @@ class Step:
 
 
 def run_steps(steps: Iterable[Step]) -> None:
-    """Run steps in their order. Where one fails, it and those before it are undone, the newest first; raises
-    what it raised.
+    """Run steps in their order. Where one fails, it and those before it are undone, the newest first, also
+    where undoing one of them fails. Raises what the step raised, or what undoing raised last.
     """
-    begun = list[Step]()
-    try:
+    with ExitStack() as begun:
         for step in steps:
-            begun.append(step)
+            begun.callback(step.undo)
             step.do()
             if step.final:
-                begun.clear()
-    except BaseException:
-        for step in reversed(begun):
-            step.undo()
-        raise
+                begun.pop_all()
+        begun.pop_all()
