@@ -105,11 +105,11 @@ def use_shared_engine() -> None:
     start_alone, start_early = jvm._start_session, jvm_process.start_early
     early: list[tuple[dict[str, Any], socket.socket]] = []
 
-    def start_session(conf: Any, log: Any, cache: Any, java: Any, warm: Any) -> Any:
+    def start_session(conf: Any, log: Any, cache: Any, java: Any) -> Any:
         conf = {**spark_defaults(), **conf}
         taken = early.pop() if early else take(conf, str(java.path))
-        if warm() or taken is None:
-            return start_alone(conf, log, cache, java, warm)
+        if taken is None:
+            return start_alone(conf, log, cache, java)
         engine, connection = taken
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         jvm.import_pyspark()

@@ -169,7 +169,6 @@ def test_closed_standard_streams(redirected: str, code: int, tmp_path: Path) -> 
         (("--master", "local[x]", "-e", "HELP;"), "local[x] is not a master of Spark"),
         (("--master", "local[0]", "-e", "HELP;"), "local[0] is not a master of Spark"),
         (("--master", "localhost", "-e", "HELP;"), "localhost is not a master of Spark"),
-        (("--warm", "soonish", "-e", "HELP;"), "soonish"),
         (("--timeout", "nan", "-e", "HELP;"), "a number of seconds, more than 0, not nan"),
         (("--timeout", "soon", "-e", "HELP;"), "a number of seconds, more than 0, not soon"),
     ],

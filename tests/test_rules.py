@@ -61,7 +61,7 @@ def test_rules_of_another_spark_are_not_active_and_that_is_said_once(tmp_path: P
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"n": 1}\n')
     done = subprocess.run(
-        [sys.executable, "-m", "streamsql", "-q", "--format", "csv", "--no-config", "--warm", "off",
+        [sys.executable, "-m", "streamsql", "-q", "--format", "csv", "--no-config", 
          "--conf", f"spark.driver.extraClassPath={tmp_path}/first", "-e",
          f"SELECT n FROM json.`{tmp_path}/in`; SELECT n + 1 AS m FROM json.`{tmp_path}/in`;"],
         capture_output=True, text=True, timeout=120, env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")},

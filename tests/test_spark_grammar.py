@@ -11,7 +11,6 @@ from pyspark.errors import ParseException
 
 from streamsql.language.spark_grammar import Switches, first_wrong
 from streamsql.language.tokens import tokenize
-from streamsql.runtime.engine.warm_parser import what_is_wrong
 
 
 def test_the_grammar_agrees_with_spark(spark: Any) -> None:
@@ -86,8 +85,13 @@ def test_identifier_makes_no_alias_under_the_setting_of_before(spark: Any) -> No
     assert first_wrong(tokenize(alias)) is None
     assert first_wrong(tokenize(alias), switches=before) == 4
     assert first_wrong(tokenize(clause), switches=before) is None
-    assert not what_is_wrong(session, clause, settings)
-    assert what_is_wrong(session, alias, settings)
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    parser = session._jsparkSession.sessionState().sqlParser()
+    parser.parsePlan(clause)
+    with pytest.raises(ParseException):
+        parser.parsePlan(alias)
 
 
 def test_a_query_may_stand_alone() -> None:

@@ -18,7 +18,7 @@ from streamsql.errors import StreamsqlError, UsageFault
 SARIF = "sarif"
 """The format of --check that CI systems read; no format of rows."""
 _ON = "store_true"
-_PREFERENCES = ("format", "color", "dialect", "master", "java", "warm")
+_PREFERENCES = ("format", "color", "dialect", "master", "java")
 """The flags that are preferences too: without a default, so that it is known who chose."""
 
 
@@ -191,7 +191,6 @@ FLAGS: dict[str, Mapping[str, Any]] = {
     "--conf": {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a setting of Spark"},
     "--packages": {"metavar": "GROUP:NAME:VERSION,…", "help": "packages for Spark to fetch"},
     "--jars": {"metavar": "FILE,…", "help": "jars for Spark"},
-    "--warm": {"metavar": "DURATION|off", "help": "how long a started Spark waits for the next console"},
     "--java": {"metavar": "auto|bundled|system|DIR", "help": "which Java to use (default: auto)"},
     "--config": {"metavar": "FILE", "help": "preferences (default: ~/.config/streamsql/config.toml)"},
     "-w --workspace": {

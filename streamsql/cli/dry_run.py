@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from streamsql.language.dialects.translation import Translation
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.spark_grammar import SWITCHES, Switches
-from streamsql.language.spark_syntax import missing_end, queries_of, spark_texts, syntax_fault
+from streamsql.language.spark_syntax import missing_end, queries_of, syntax_fault
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.language.statements.spark import Spark
@@ -26,8 +26,6 @@ from streamsql.plan.chosen_dialect import translation_of
 from streamsql.plan.context import EXTENSIONS, Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Plan
-
-Parser = Callable[[str, Mapping[str, str]], StreamsqlError | None]
 
 
 @dataclass
@@ -42,8 +40,7 @@ class Examined:
 
 class Checker:
     """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables;
-    settings: those with which Spark will be started; parser: what a Spark that runs has against a text,
-    under settings that the script has SET; preferences: of the command line, which SET changes.
+    settings: those with which Spark will be started; preferences: of the command line, which SET changes.
     """
 
     def __init__(
@@ -52,11 +49,9 @@ class Checker:
         *,
         closed: bool = False,
         settings: Mapping[str, str] | None = None,
-        parser: Parser | None = None,
         preferences: Preferences | None = None,
     ) -> None:
         settings = settings or {}
-        self._parser = parser
         self._at_start = {name: settings[name] for name in SWITCHES if name in settings}
         self._set_by_script: dict[str, str] = {}
         self.context = replace(context, extended=context.extended or bool(settings.get(EXTENSIONS)))
@@ -110,11 +105,6 @@ class Checker:
         except StreamsqlError as error:
             return error  # of a clause of the console
         doubt = statement.doubt if isinstance(statement, Spark) else None
-        if fault is None and self._parser:
-            for text in spark_texts(statement):
-                if said := self._parser(text.text, self._set_by_script):
-                    said.span = text.origin.span(said.span) if said.span else None
-                    return doubt or said
         return (doubt or fault) if fault and not self.context.extended else None
 
     def _planned(self, statement: Statement, found: Examined) -> Plan | None:
@@ -165,15 +155,12 @@ def check(
     *,
     closed: bool = False,
     settings: Mapping[str, str] | None = None,
-    parser: Parser | None = None,
     format: str = "",
 ) -> int:
-    """Parse and plan all sources; start nothing. context: existing definitions; closed, settings, parser: see
+    """Parse and plan all sources; start nothing. context: existing definitions; closed, settings: see
     Checker; format: see Reporter. Returns the exit code.
     """
-    checker = Checker(
-        context, closed=closed, settings=settings, parser=parser, preferences=printer.preferences
-    )
+    checker = Checker(context, closed=closed, settings=settings, preferences=printer.preferences)
     return read_all(sources, variables, Reporter(printer, format), checker)
 
 

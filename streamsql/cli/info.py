@@ -13,7 +13,6 @@ from streamsql.config.preferences import CONSOLE, Preferences
 from streamsql.language.grammar import grammar_folder
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.spark_classes import SPARK_VERSION
-from streamsql.runtime.engine.warm_engine import warm_status
 
 
 def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> str:
@@ -32,7 +31,6 @@ def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> 
         "versions": own | {n: _version(n) for n in names},
         "java": java_info,
         "start cache": cached,
-        "warm engine": warm_status(cache_folder()),
         "rules": _rules(preferences),
         "platform": platform.platform(),
         "config": _config(preferences, config, fault),

@@ -69,9 +69,8 @@ def spark_settings(line: CommandLine, preferences: Preferences) -> Settings:
 def start_early(line: CommandLine, preferences: Preferences, sources: list[Source]) -> None:
     """Start Spark's JVM before the scripts are read, if they look like it: reading them takes as long."""
     from streamsql.runtime.engine.jvm_process import start_early
-    from streamsql.runtime.engine.warm_seconds import warm_seconds
 
-    if warm_seconds(preferences) or not any(_WORK.search(source.text) for source in sources):
+    if not any(_WORK.search(source.text) for source in sources):
         return
     conf = spark_settings(line, preferences).start_conf()
     start_early(conf, cache_folder() / "spark.log", cache_folder(), preferences["java"])

@@ -161,7 +161,7 @@ def has_server(line: CommandLine) -> bool:
     return True
 
 
-_OF_SPARK = ("master", "conf", "packages", "jars", "java", "warm")
+_OF_SPARK = ("master", "conf", "packages", "jars", "java")
 """The flags that only count when Spark is started."""
 
 

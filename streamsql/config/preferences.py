@@ -5,7 +5,6 @@ Later layers win: the console's default, the config file, the command line, SET.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,15 +24,10 @@ ON_OFF = ("on", "off")
 _SWITCHES = {"true": "on", "false": "off"}
 
 
-_PERIOD = re.compile(r"([1-9]\d{0,5})\s*(s|sec|seconds?|m|min|minutes?|h|hours?)", re.IGNORECASE)
-_UNITS = {"s": "second", "m": "minute", "h": "hour"}
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
-
-
 @dataclass(frozen=True)
 class Spec:
-    """One preference. kind: choice, text, count (a whole number, 0 too), seconds (more than 0) or period
-    (a duration such as 10 minutes, or off); fixed: chosen when the console starts, so SET comes too late.
+    """One preference. kind: choice, text, count (a whole number, 0 too) or seconds (more than 0);
+    fixed: chosen when the console starts, so SET comes too late.
     """
 
     name: str
@@ -65,7 +59,6 @@ SPECS: dict[str, Spec] = {
         Spec("event_times", "on", "measure event times as they come", "choice", ON_OFF),
         Spec("rules", "on", "read JSON in Spark by the console's own reader", "choice", ON_OFF),
         Spec("offline", "off", "fetch no packages for connectors", "choice", ON_OFF),
-        Spec("warm", "off", "how long a started Spark waits for the next console, or off", "period"),
         Spec(
             "hangup", "detach", "whether queries go on or stop when the terminal is lost", "choice",
             ("detach", "stop"),
@@ -116,13 +109,6 @@ def check(spec: Spec, value: str, span: Span | None = None) -> str:
         except ValueError:
             pass
         wanted, hint = "seconds, more than 0", ""
-    elif spec.kind == "period":
-        if value.casefold() in ("off", "false", "0"):
-            return "off"
-        if part := _PERIOD.fullmatch(value):
-            unit = _UNITS[part[2].casefold()[0]]
-            return f"{part[1]} {unit}{'s' if part[1] != '1' else ''}"
-        wanted, hint = "a duration or off", "'10 minutes'"
     else:
         return value
     shown = value if len(value) <= 40 else value[:40] + "…"
@@ -181,11 +167,6 @@ class Preferences:
     def number(self, name: str) -> float:
         """The value of a preference that is a count or seconds."""
         return float(self[name])
-
-    def period(self, name: str) -> float:
-        """The seconds of a preference that is a period; 0 when it is off."""
-        number, _, unit = self[name].partition(" ")
-        return 0.0 if number == "off" else int(number) * _SECONDS[unit.removesuffix("s")]
 
     def count(self, name: str) -> int:
         return int(self[name])

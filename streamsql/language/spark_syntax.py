@@ -94,17 +94,6 @@ def _immediate(statement: Statement) -> Iterator[Fragment]:
         yield Fragment(unquote(rest[1]), place, Origin.of(place))
 
 
-def spark_texts(statement: Statement) -> list[Fragment]:
-    """The texts of a statement that Spark's parser gets as they are: without clauses of the console."""
-    if isinstance(statement, Explain):
-        return spark_texts(statement.body) if statement.body else []
-    if isinstance(statement, (Select, Spark)):
-        texts = [Fragment(statement.text, statement.span, statement.origin), *_immediate(statement)]
-    else:
-        texts = queries_of(statement)
-    return [fragment for fragment in texts if (read := read_query(fragment.text)).spark_tokens == read.tokens]
-
-
 def _fault_of(fragment: Fragment, query: bool, switches: Switches) -> SyntaxFault | None:
     text = fragment.text
     with fragment.origin.errors():

@@ -21,7 +21,6 @@ from streamsql.runtime.engine.kept_tables import create_again, is_table
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
-from streamsql.runtime.engine.warm_seconds import warm_seconds
 from streamsql.runtime.hosting import Hosting
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.recorded_progress import (
@@ -125,8 +124,7 @@ def _recorded(table: str, catalog: Catalog, places: Places) -> Recorded | None:
 
 def local_engine(config: Config, events: Events, spark: Any) -> Engine:
     """Spark in a JVM of this machine. spark: a running SparkSession that the session does not own (tests)."""
-    warm = lambda: warm_seconds(config.preferences)  # noqa: E731
-    return Engine(config.settings, config.folder, config.log, config.cache, config.java, events, spark, warm)
+    return Engine(config.settings, config.folder, config.log, config.cache, config.java, events, spark)
 
 
 @dataclass(frozen=True)

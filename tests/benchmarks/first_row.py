@@ -1,5 +1,5 @@
 """(d) Process start to the first row of a streaming aggregation: the console with its start-up cache and
-without one, with a warm engine that waits, and plain PySpark with its defaults, in turn.
+without one, and plain PySpark with its defaults, in turn.
 
 Usage: first_row.py [rounds]. Prints the ratios of the medians. `--short` runs the console once, without a cache.
 """
@@ -49,7 +49,6 @@ def first_line(command: list[str], **environment: str) -> float:
 def main() -> None:
     from streamsql.config.folders import cache_folder
     from streamsql.runtime.engine import jvm
-    from streamsql.runtime.engine.warm_engine import stop_keeper, warm_status
 
     short = "--short" in sys.argv
     if not short:
@@ -68,9 +67,8 @@ def main() -> None:
             SQL.format(folder=folder),
         ]
         ways = {
-            "console": [*console, "--warm", "off"],
-            "no cache": [*console, "--warm", "off"],
-            "warm": [*console, "--warm", "10 minutes"],
+            "console": console,
+            "no cache": console,
             "plain": [sys.executable, "-c", PLAIN, folder],
         }
         if short:
@@ -81,15 +79,12 @@ def main() -> None:
         for round in range(rounds + 1):
             for name, command in ways.items():
                 seconds = first_line(command, STREAMSQL_NO_AOT="1" if name == "no cache" else "")
-                while name == "warm" and not warm_status(cache_folder()).startswith("waits"):
-                    time.sleep(0.1)  # the next engine starts: it would take the processors of the others
                 if round:
                     times[name].append(seconds)
     medians = {k: statistics.median(v) for k, v in times.items()}
     for way, seconds in medians.items():
         print(f"{way:8} {seconds:6.2f} s   {', '.join(f'{t:.2f}' for t in times[way])}")
-    stop_keeper(cache_folder())
-    for way in ("console", "no cache", "warm"):
+    for way in ("console", "no cache"):
         print(f"(d) {way} / plain PySpark with its defaults: {medians[way] / medians['plain']:.3f}")
 
 

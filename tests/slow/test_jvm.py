@@ -388,7 +388,7 @@ def test_a_script_starts_one_jvm_and_leaves_none_behind(
     home, starts = counting_java(tmp_path)
     (tmp_path / "tmp").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "streamsql", "--java", home, "--warm", "off", "-e", script],
+        [sys.executable, "-m", "streamsql", "--java", home, "-e", script],
         env=os.environ | {"TMPDIR": str(tmp_path / "tmp"), "STREAMSQL_NO_AOT": "1"},
         capture_output=True,
         text=True,

@@ -21,7 +21,6 @@ _OF_A_JVM = {
     "jars": "the jars of a server are given where it is started",
     "packages": "the packages of a server are given where it is started",
     "java": "the console starts no Java",
-    "warm": "the console starts no Spark",
     "check_cluster": "it is about --master",
     "read_only": "it is about the workspaces of this machine",
 }

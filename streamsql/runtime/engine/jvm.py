@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,6 @@ from streamsql.runtime.engine.jvm_process import StartingJvm, cached_for, start_
 from streamsql.runtime.engine.package_loader import prepare_for_added_jars
 from streamsql.runtime.engine.pyspark_import import import_arrow, import_pyspark
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
-from streamsql.runtime.engine.warm_engine import WAREHOUSE, Wanted, keep_at_exit, take, wanted_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,12 +136,9 @@ def _connect(port: int, secret: str) -> Any:
 # The session
 
 
-def start_session(
-    conf: Mapping[str, str], log: Path, cache: Path, java: Java, warm: Callable[[], float] = lambda: 0.0
-) -> SparkSession:
-    """Start a JVM and a Spark session in it (classic, not Connect), or take over a warm engine.
+def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
+    """Start a JVM and a Spark session in it (classic, not Connect). Arguments as for launch.
 
-    Arguments as for launch. warm: the seconds that an engine for the next console waits; 0 for none.
     May be called on any thread; PySpark's SIGINT handler, which cancels every job, is never installed.
     Raises SparkStartError.
     """
@@ -150,12 +146,12 @@ def start_session(
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     log_to(log)
     if threading.current_thread() is not threading.main_thread():
-        return _start_session(conf, log, cache, java, warm)
+        return _start_session(conf, log, cache, java)
     outcome: list[Any] = []
 
     def run() -> None:
         try:
-            outcome.append(_start_session(conf, log, cache, java, warm))
+            outcome.append(_start_session(conf, log, cache, java))
         except BaseException as error:
             outcome.append(error)
 
@@ -184,51 +180,21 @@ def forget_session() -> None:
             pass  # the JVM has ended already
 
 
-def _start_session(
-    conf: Mapping[str, str], log: Path, cache: Path, java: Java, warm: Callable[[], float]
-) -> SparkSession:
+def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
     conf = {**spark_defaults(), **conf}
-    wanted = wanted_engine(conf, log, cache, java)
-    keep_at_exit(wanted, warm)
+    archive = aot_cache.cache_file(java, cache, spark_home())
     if is_local(conf):  # PySpark passes the workers' Python to the JVM
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if warm() and (session := _warm_session(wanted, conf)):
-        return session
-    cached = cached_for(conf, wanted.archive)
+    cached = cached_for(conf, archive)
     try:
         session = _try_session(conf, log, cache, java, cached)
     except Crash as crash:
         if not cached or not crash.own:
             raise
-        wanted.archive.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
+        archive.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
         session = _try_session(conf, log, cache, java, ())
-    aot_cache.build_at_exit(java, cache, wanted.archive)
+    aot_cache.build_at_exit(java, cache, archive)
     return session
-
-
-def _warm_session(wanted: Wanted, conf: Mapping[str, str]) -> SparkSession | None:
-    """A session in the warm engine that waits; None when there is none or it fails."""
-    taken = take(wanted)
-    if taken is None:
-        return None
-    import_pyspark()
-    from pyspark import SparkContext
-
-    try:
-        gateway = _connect(taken.port, taken.secret)
-        gateway.proc = taken.process
-        with SparkContext._lock:
-            SparkContext._gateway = SparkContext._jvm = None  # of an earlier JVM
-        view = gateway.jvm
-        context = view.JavaSparkContext(view.org.apache.spark.SparkContext.getOrCreate())
-        options = {key: value for key, value in conf.items() if key == WAREHOUSE}
-        return _new_session(SparkContext(gateway=gateway, jsc=context), options)
-    except Exception:
-        taken.process.kill()
-        with SparkContext._lock:
-            SparkContext._active_spark_context = None
-            SparkContext._gateway = SparkContext._jvm = None
-        return None
 
 
 def _new_session(context: Any, options: dict[str, str]) -> SparkSession:

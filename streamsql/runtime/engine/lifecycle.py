@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ class Attempt:
 class Engine:
     """Runs one Spark at a time. spark: a running SparkSession that it does not own (tests).
 
-    folder: contains the warehouse; log, cache, java, warm: as for jvm.start_session. Publishes SparkStarted
+    folder: contains the warehouse; log, cache, java: as for jvm.start_session. Publishes SparkStarted
     before a new session is used, SparkLost (on its own thread) and ClusterNews.
     """
 
@@ -95,7 +95,6 @@ class Engine:
         java: str,
         events: Events,
         spark: Any,
-        warm: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.settings = settings
         self.folder = folder
@@ -103,7 +102,6 @@ class Engine:
         self.cache = cache
         self.java = java
         self.events = events
-        self.warm = warm
         self.doing = ""
         self.losses = 0
         """The JVMs that have ended unexpectedly."""
@@ -167,7 +165,7 @@ class Engine:
         conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
         master = conf["spark.master"]
         check_master(master, authenticated=conf.get("spark.authenticate") == "true")
-        spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java, self.warm)
+        spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java)
         attempt.process = self._process = spark.sparkContext._gateway.proc
         # It would print a traceback over the prompt when the JVM ends.
         hears = getattr(spark.sparkContext, "_accumulatorServer", None)

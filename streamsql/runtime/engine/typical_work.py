@@ -40,13 +40,6 @@ def typical_work(spark: Any, scratch: Path) -> None:
     _batches(spark)
 
 
-def first_work(spark: Any, scratch: Path) -> None:
-    """The part of it that comes before the first row of most sessions. Arguments as for typical_work."""
-    _input(spark, scratch)
-    _run(spark, scratch, "windows")
-    _batches(spark)
-
-
 def _input(spark: Any, scratch: Path) -> Any:
     """JSON files, as streams events and late, and as the table known."""
     folder = scratch / "in"

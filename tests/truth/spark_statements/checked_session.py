@@ -38,13 +38,14 @@ _AROUND = re.compile(rf"(?:\s|--[^\n]*(?:\n|\Z)|{_BRACKETED})*")
 class CheckedSession:
     """The statements of one golden file, one after the other, as `--check` reads a script of them.
 
-    settings: those of the file; parser: see dry_run.Checker; fault: the error with which `--check` refuses the last statement, None if it takes it.
+    settings: those of the file; fault: the error with which `--check` refuses the last statement, None if it
+    takes it.
     """
 
-    def __init__(self, file: str, settings: Mapping[str, str], parser: dry_run.Parser | None = None) -> None:
+    def __init__(self, file: str, settings: Mapping[str, str]) -> None:
         self.file = file
         self.fault: StreamsqlError | None = None
-        self._checker = dry_run.Checker(Context(Catalog()), settings=settings, parser=parser)
+        self._checker = dry_run.Checker(Context(Catalog()), settings=settings)
         self._plan: Plan | None = None
         self._variables: dict[str, str] = {}
 
