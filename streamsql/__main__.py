@@ -7,6 +7,9 @@ import sys
 
 def main() -> int:
     """Run the command line. Returns the exit code."""
+    if os.name == "nt":
+        print("streamsql does not run on Windows itself; it runs in WSL (wsl --install)", file=sys.stderr)
+        return 2
     collect_seldom()
     try:
         from streamsql.cli.main import main as run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,7 +144,7 @@ def name_value_pairs(given: list[str], flag: str) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UsageFault(f"{flag} takes NAME=VALUE, not {text}")
-        pairs[name] = value
+        pairs[utf8(name)] = utf8(value)
     return pairs
 
 
@@ -153,7 +154,19 @@ class _Inputs(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         kind = "text" if option_string in ("-e", "-c", "--execute", "--command") else "file"
         values = values if isinstance(values, list) else [values]
+        if kind == "text":
+            values = map(utf8, values)
         namespace.inputs = [*(namespace.inputs or []), *((kind, v) for v in values)]
+
+
+def utf8(word: str) -> str:
+    """A word of the command line as UTF-8, also where the locale has another encoding; as Python read it if
+    its bytes are no UTF-8.
+    """
+    try:
+        return os.fsencode(word).decode("utf-8")
+    except UnicodeError:
+        return word
 
 
 def _seconds(text: str) -> float:

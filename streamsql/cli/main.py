@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import io
 import os
 import sys
@@ -39,7 +40,8 @@ def main(argv: list[str] | None = None) -> int:
     if color := getattr(options, "color", None):
         preferences.set("color", color, COMMAND_LINE)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a character that it cannot write ends nothing
+        codecs.register_error("json escapes", _json_escapes)
+        sys.stdout.reconfigure(errors="json escapes")  # a character that it cannot write ends nothing
     try:
         code = run(options, preferences)
         sys.stdout.flush()
@@ -80,6 +82,14 @@ def _open_closed_streams() -> bool:
             os.set_inheritable(number, True)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace"))
     return no_input
+
+
+def _json_escapes(error: UnicodeError) -> tuple[str, int]:
+    """Escapes of JSON for characters that an encoding does not have, so that JSON stays JSON in any."""
+    assert isinstance(error, UnicodeEncodeError)
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    escapes = (f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return "".join(escapes), error.end
 
 
 def _say_traceback() -> None:

@@ -6,11 +6,10 @@ session of its own. Both are in one process group, so that Ctrl-C and Ctrl-Z rea
 
 from __future__ import annotations
 
-import fcntl
 import os
-import select
 import signal
 import sys
+import threading
 from contextlib import suppress
 from typing import NoReturn
 
@@ -19,7 +18,6 @@ FORWARDED = signal.SIGUSR1
 must not count twice.
 """
 _DETACHED = signal.SIGUSR2
-_SET_SIGNAL = 10  # F_SETSIG
 _WAITED_FOR = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, _DETACHED}
 
 
@@ -28,12 +26,14 @@ class Parent:
 
     def __init__(self, process: int, pipe: int) -> None:
         self.process = process
-        self._pipe = pipe
-        # The kernel sends SIGKILL when the other end of the pipe closes: when the parent has ended.
-        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(pipe, _SET_SIGNAL, signal.SIGKILL)
-        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
-        if select.select([pipe], [], [], 0)[0]:  # it has ended before
+        self._detached = False
+        threading.Thread(target=self._await_end, args=(pipe,), daemon=True, name="terminal-parent").start()
+
+    def _await_end(self, pipe: int) -> None:
+        """End this process with its parent, which alone holds the other end of the pipe."""
+        os.read(pipe, 1)
+        os.close(pipe)
+        if not self._detached:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def detach(self, log: str) -> None:
@@ -41,8 +41,7 @@ class Parent:
         Raises OSError when it cannot be written.
         """
         redirect(log)
-        fcntl.fcntl(self._pipe, fcntl.F_SETFL, os.O_NONBLOCK)
-        os.close(self._pipe)
+        self._detached = True
         os.setsid()
         os.kill(self.process, _DETACHED)
 
@@ -82,16 +81,28 @@ def fork_console() -> Parent:
 
 def _stand_by(child: int) -> NoReturn:
     """Wait until the console ends or detaches, and end as it does."""
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # macOS keeps none that is ignored
     while True:
-        seen = signal.sigwaitinfo(_WAITED_FOR)
-        if seen.si_signo == _DETACHED and seen.si_pid == child:
+        number, to_forward = _next_signal()
+        if number == _DETACHED:
             os._exit(0)
-        if seen.si_signo == signal.SIGCHLD:
+        if number == signal.SIGCHLD:
             process, status = os.waitpid(child, os.WNOHANG)
             if process:
                 _end_as(status)
-        elif seen.si_code <= 0:  # sent by a process, not by the terminal
-            os.kill(child, FORWARDED if seen.si_signo == signal.SIGTERM else seen.si_signo)
+        elif to_forward:
+            os.kill(child, FORWARDED if number == signal.SIGTERM else number)
+
+
+def _next_signal() -> tuple[int, bool]:
+    """The next signal, and whether it is to be forwarded to the child: it was sent by a process, which knows
+    this one only. One of the terminal reaches both.
+    """
+    if hasattr(signal, "sigwaitinfo"):
+        seen = signal.sigwaitinfo(_WAITED_FOR)
+        return seen.si_signo, seen.si_code <= 0
+    number = signal.sigwait(_WAITED_FOR)  # macOS does not say who has sent it; no terminal sends SIGTERM
+    return number, number == signal.SIGTERM
 
 
 def _end_as(status: int) -> NoReturn:

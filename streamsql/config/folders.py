@@ -11,6 +11,8 @@ _NAME = "streamsql"
 
 
 def _dirs() -> PlatformDirs:
+    if not os.path.isabs(os.path.expanduser("~")):
+        os.environ["HOME"] = "/"  # a user without a name and without HOME: as container engines set it
     return PlatformDirs(_NAME, appauthor=False)
 
 

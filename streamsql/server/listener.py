@@ -15,7 +15,7 @@ from streamsql import __version__
 from streamsql.config.preferences import LAYERS, Preferences
 from streamsql.errors import EngineFault, StreamsqlError
 from streamsql.results import counted
-from streamsql.runtime.engine.unix_sockets import peer_of
+from streamsql.runtime.engine.unix_sockets import user_of
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_summary import spark_state
 from streamsql.server.client_session import ClientSession
@@ -89,9 +89,9 @@ class Server:
     def _serve(self, connection: socket.socket) -> None:
         frames = FrameSocket(connection, MOST_OF_CLIENT)
         try:
-            process, user = peer_of(connection)
-            if user != os.geteuid():
-                raise BadFrame(f"user {user} (process {process}) is not the user of the server")
+            user = user_of(connection)
+            if user not in (os.geteuid(), None):
+                raise BadFrame(f"user {user} is not the user of the server")
             hello, _ = frames.receive(HELLO, HELLO)
             if hello.get("hello") != "streamsql":
                 raise BadFrame("the first frame is no greeting")

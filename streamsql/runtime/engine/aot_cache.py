@@ -35,8 +35,8 @@ ROOM = 2 * 2**30
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
     """The path of the cache for this Java and the Spark in `home`, whether it exists or not."""
     key = hashlib.sha256(f"4 {java.path.resolve()} {java.version}".encode())
-    jvm = java.path.resolve().parent.parent / "lib" / "server" / "libjvm.so"
-    for file in [jvm, *sorted((home / "jars").glob("*.jar")), SPARK_CLASSES]:
+    libraries = (java.path.resolve().parent.parent / "lib" / "server").glob("libjvm.*")  # .so, .dylib
+    for file in [*libraries, *sorted((home / "jars").glob("*.jar")), SPARK_CLASSES]:
         try:
             stat = file.stat()
         except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -32,6 +33,12 @@ def start_failure(
         message = _cause(error) if error else "the JVM does not answer"
         if "stopped SparkContext" in message:  # Spark has stopped meanwhile; the log has the cause
             message = _log_cause(log, start)
+        if "could not determine effective user" in message:  # by a module of Java for Unix, which Hadoop uses
+            user = os.geteuid()
+            return SparkStartError(
+                f"Spark needs the name of the user, and the system has none for user {user}",
+                f"echo 'streamsql:x:{user}:{os.getegid()}::/tmp:/bin/sh' >> /etc/passwd",
+            )
         return SparkStartError(message, hint)
     if status < 0:
         return Crash(-status, hint)

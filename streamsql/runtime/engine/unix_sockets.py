@@ -6,12 +6,14 @@ import contextlib
 import os
 import socket
 import struct
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 _LONGEST = 100
-"""The longest path of a socket, in bytes; the system takes 107."""
-_PEER = struct.Struct("3i")
+"""The longest path of a socket, in bytes; Linux takes 107, macOS 103."""
+_SOL_LOCAL = 0
+"""The level of a Unix domain socket's own options in macOS and FreeBSD (sys/un.h)."""
 
 
 def listen_at(path: Path) -> socket.socket:
@@ -39,7 +41,7 @@ def connect_to(path: Path, seconds: float) -> socket.socket:
         client.settimeout(seconds)
         with _short(path) as name:
             client.connect(name)
-        if peer_of(client)[1] != os.geteuid():
+        if user_of(client) not in (os.geteuid(), None):
             raise PermissionError(1, "the server belongs to another user")
     except BaseException:
         client.close()
@@ -47,21 +49,26 @@ def connect_to(path: Path, seconds: float) -> socket.socket:
     return client
 
 
-def peer_of(connection: socket.socket) -> tuple[int, int]:
-    """(process, user) of the other side, as the kernel knows them."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    process, user, _ = _PEER.unpack(data)
-    return process, user
+def user_of(connection: socket.socket) -> int | None:
+    """The user of the other side, as the kernel knows it; None where the system does not tell. There, the
+    rights of the socket's file alone hold others off.
+    """
+    if hasattr(socket, "SO_PEERCRED"):  # Linux: struct ucred, of process, user and group
+        data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return int(struct.unpack("=iII", data)[1])
+    if hasattr(socket, "LOCAL_PEERCRED"):  # macOS, FreeBSD: struct xucred begins with version and user
+        data = connection.getsockopt(_SOL_LOCAL, socket.LOCAL_PEERCRED, 128)
+        return int(struct.unpack_from("=II", data)[1])
+    return None
 
 
 @contextlib.contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """A path of the socket that is short enough: through an open folder, if need be."""
+    """A path of the socket that is short enough: through a link to its folder, if need be."""
     if len(os.fsencode(path)) <= _LONGEST:
         yield str(path)
         return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
+    with tempfile.TemporaryDirectory(prefix="sql-") as folder:
+        link = Path(folder, "s")
+        link.symlink_to(path.parent.absolute())
+        yield str(link / path.name)
