@@ -29,16 +29,16 @@ class Feature:
     package: its full name. statements, planners, handlers: modules of the package, "" for none. The first
     has the classes of statements; the second PLANNERS, a table from these to functions; the third PLANS or
     DIRECT, tables from plans and from statements to functions. commands: from the first word of a command
-    line to a cli.command_line.Command, written `module:name`. flags: flags of the command line, with the
-    arguments of argparse. checks: from the name of such a flag in argparse to what runs in place of --check.
-    extends: from an extension point of the kernel to a function.
+    line to a cli.command_line.Command, written `module:name`, and to what the command does. flags: flags of
+    the command line, with the arguments of argparse. checks: from the name of such a flag in argparse to
+    what runs in place of --check. extends: from an extension point of the kernel to a function.
     """
 
     package: str
     statements: str = ""
     planners: str = ""
     handlers: str = ""
-    commands: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     flags: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
     extends: Mapping[str, str] = field(default_factory=dict)
@@ -100,11 +100,15 @@ def handlers(kind: type, table: str) -> Mapping[type, Any]:
     return getattr(feature.module(feature.handlers), table, {}) if feature and feature.handlers else {}
 
 
-def command(word: str) -> Any:
-    """A command of the command line; None if no feature of the console has it."""
-    owners = (feature for feature in own_features() if word in feature.commands)
-    owner = next(owners, None)
-    return owner.named(owner.commands[word]) if owner else None
+def commands() -> dict[str, tuple[str, str]]:
+    """The commands of the console's own features, by the first word of a command line: `module:name` of a
+    cli.command_line.Command, with the full name of the module, and what the command does.
+    """
+    return {
+        word: (f"{feature.package}.{place}", about)
+        for feature in own_features()
+        for word, (place, about) in feature.commands.items()
+    }
 
 
 def flags() -> dict[str, Mapping[str, Any]]:

@@ -426,7 +426,7 @@ def test_a_character_that_standard_output_cannot_write_ends_nothing(monkeypatch:
     script = "CREATE STREAM a USING rate COMMENT 'été'; SHOW CREATE STREAM a; SHOW STREAMS;"
     outcome = run_process("-q", "--format", "csv", "-e", script)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "\\xe9t\\xe9" in outcome.out
+    assert "\\u00e9t\\u00e9" in outcome.out
 
 
 def test_every_format_of_the_command_line_has_a_writer() -> None:

@@ -63,7 +63,7 @@ for text in ("SHOW ", "SELECT * FROM or"):
 def test_what_a_feature_names_is_there(feature: Feature) -> None:
     for module in filter(None, (feature.statements, feature.planners, feature.handlers)):
         assert feature.module(module)
-    for reference in feature.commands.values():
+    for reference, _ in feature.commands.values():
         assert isinstance(feature.named(reference), Command)
     for reference in (*feature.checks.values(), *feature.extends.values()):
         assert callable(feature.named(reference))
@@ -146,7 +146,7 @@ def test_a_feature_that_cannot_be_imported_is_omitted(monkeypatch: pytest.Monkey
 def test_classes_of_the_kernel_are_of_no_feature() -> None:
     assert feature_registry.planners(Statement) == {}
     assert feature_registry.handlers(Statement, "DIRECT") == {}
-    assert feature_registry.command("SELECT") is None
+    assert "SELECT" not in feature_registry.commands()
 
 
 # ---- without a feature

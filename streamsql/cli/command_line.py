@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from streamsql import feature_registry
 from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.folders import data_folder
 from streamsql.config.preferences import COMMAND_LINE, DIALECTS, FORMATS, SPECS, Preferences
-from streamsql.errors import StreamsqlError, UsageFault
+from streamsql.errors import StreamsqlError, UsageFault, nearest
 
 SARIF = "sarif"
 """The format of --check that CI systems read; no format of rows."""
@@ -228,24 +229,62 @@ FLAGS: dict[str, Mapping[str, Any]] = {
 """The flags of the console, with the arguments of argparse, in the order of --help."""
 
 
-def add_flags(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Add flags of the console to a parser. names: as in FLAGS."""
+COMMANDS = {
+    "serve": ("streamsql.cli.main:SERVE", "run the session of a workspace as a server"),
+    "ps": ("streamsql.cli.ps_command:COMMAND", "list the servers of this user"),
+}
+"""The commands of the console itself: `module:name`, and what they do. Features bring further ones."""
+
+
+def commands() -> dict[str, tuple[str, str]]:
+    """All commands by their words: `module:name` of a Command, and what it does."""
+    return COMMANDS | feature_registry.commands()
+
+
+GROUPS = {
+    "scripts": "-f --file/-e -c --execute --command/-D --define/--check/--on-error/--timeout",
+    "output": "--format/--color/-q --quiet/--debug",
+    "workspace": "-w --workspace/--resume/--read-only/--trust-workspace",
+    "Spark": "--master/--conf/--packages/--jars/--java",
+    "console": "--dialect/--config/--no-config/--no-init/--info/--version",
+}
+"""The groups of --help, and their flags. Those of features are a group of their own."""
+
+
+class Parser(argparse.ArgumentParser):
+    """The parser of a command: an error is one line, and a hint what to type."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print an error of the command line, and end with exit code 2."""
+        flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+        wrong = re.fullmatch(r"unrecognized arguments: (--[^\s=]+).*", message)
+        near = nearest(wrong[1], flags) if wrong else None
+        hint = f"did you mean {near}?" if near else f"{self.prog} --help lists the flags"
+        self.exit(2, f"{self.prog}: error: {message}\nhint: {hint}\n")
+
+
+def add_flags(parser: argparse._ActionsContainer, *names: str) -> None:
+    """Add flags of the console to a parser or a group of one. names: as in FLAGS."""
     for name in names:
         parser.add_argument(*name.split(), **FLAGS[name])
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """The parser of the command line; --help lists the flags in the order in which they are added."""
-    parser = argparse.ArgumentParser(
+    """The parser of the command line, with its flags in groups."""
+    parser = Parser(
         prog="streamsql",
-        description="A SQL-first console for Spark Structured Streaming. "
-        "streamsql fmt FILE… formats scripts (streamsql fmt --help).",
-        epilog="streamsql test FILE … runs tests of scripts, streamsql fmt FILE … formats scripts, streamsql "
-        "serve runs the session of a workspace as a server, streamsql ps lists servers (each has --help). "
-        "exit codes: 0 success, 1 a statement failed, 2 usage, 3 Spark could not start, 4 time-out, "
+        usage="streamsql [flags] [FILE ...]\n       streamsql COMMAND --help",
+        description="A SQL-first console for Spark Structured Streaming. Without scripts, the prompt opens.",
+        epilog="commands:\n"
+        + "".join(f"  {name:<12}{about}\n" for name, (_, about) in commands().items())
+        + "\nexit codes: 0 success, 1 a statement failed, 2 usage, 3 Spark could not start, 4 time-out,\n"
         "5 a query failed while running, 129 SIGHUP, 130 interrupted, 143 SIGTERM",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_flags(parser, *FLAGS)
+    add_flags(parser, "files")
+    for title, names in GROUPS.items():
+        add_flags(parser.add_argument_group(title), *names.split("/"))
+    add_flags(parser.add_argument_group("more"), *feature_registry.flags())
     parser.set_defaults(inputs=None)
     return parser
 
@@ -254,6 +293,7 @@ def serve_parser() -> argparse.ArgumentParser:
     """The parser of `streamsql serve`: that of the console, with flags of its own."""
     parser = command_parser()
     parser.prog = "streamsql serve"
+    parser.usage = "streamsql serve [flags] [FILE ...]"
     parser.description = (
         "Runs the session of a workspace as a server: resumes its queries, runs the scripts, and lives until "
         "it is told to end (SIGTERM, STOP SERVER). streamsql on the same workspace attaches to it."
@@ -262,7 +302,7 @@ def serve_parser() -> argparse.ArgumentParser:
         "exit codes: 0 it was told to end, 1 a script failed, 2 usage, 3 Spark could not start. A script "
         "that fails ends the server, unless --on-error continue is given"
     )
-    add = parser.add_argument
+    add = parser.add_argument_group("server").add_argument
     add("--detach", action="store_true", help="go on in the background once the scripts have run")
     add("--status-file", metavar="FILE", help="write the status, as JSON, every 5 seconds")
     return parser

@@ -13,13 +13,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from streamsql import __version__
-from streamsql.cli.command_line import Command, CommandLine, command_parser, read_preferences, serve_parser
+from streamsql.cli.command_line import (
+    Command,
+    CommandLine,
+    command_parser,
+    commands,
+    read_preferences,
+    serve_parser,
+)
 from streamsql.cli.open_session import init_script, open_session, scripts_of, start_early
 from streamsql.cli.open_workspace import attached, has_server, working_place
 from streamsql.config.config_file import ConfigFile
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
-from streamsql.feature_registry import command, extensions
+from streamsql.feature_registry import extensions
 from streamsql.output.console_messages import Messages
 from streamsql.output.control_characters import harmless
 from streamsql.output.terminal import Terminal, window
@@ -66,11 +73,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def _command(word: str) -> Command | None:
     """The command that a command line begins with; None for a word that is none."""
-    if word in COMMANDS:
-        module, _, name = COMMANDS[word].partition(":")
-        found: Command = getattr(import_module(module), name)
-        return found
-    return command(word)
+    place, _ = commands().get(word, ("", ""))
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name) if place else None
 
 
 def _open_closed_streams() -> bool:
@@ -136,8 +141,6 @@ def run_console(options: argparse.Namespace, preferences: Preferences) -> int:
 
 CONSOLE = Command(command_parser, run_console, ordered=True)
 SERVE = Command(serve_parser, run_console, ordered=True)
-COMMANDS = {"serve": "streamsql.cli.main:SERVE", "ps": "streamsql.cli.ps_command:COMMAND"}
-"""The commands of the console itself, written `module:name`; features bring further ones."""
 
 
 def _info(options: argparse.Namespace, preferences: Preferences) -> int:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamsql.cli.command_line import CommandLine
+from streamsql.cli.command_line import CommandLine, commands
 from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Source, StreamsqlError, UsageFault
+from streamsql.errors import Source, StreamsqlError, UsageFault, nearest
 from streamsql.feature_registry import extensions
 from streamsql.output.console_messages import Messages
 
@@ -78,7 +78,7 @@ def start_early(line: CommandLine, preferences: Preferences, sources: list[Sourc
 
 def scripts_of(line: CommandLine) -> list[Source]:
     """The scripts of the command line, else standard input. Raises faults for one that cannot be read."""
-    from streamsql.output.script_files import decode, read_file
+    from streamsql.output.script_files import decode
 
     sources = []
     for kind, value in line.inputs or [("file", "-")]:
@@ -89,8 +89,20 @@ def scripts_of(line: CommandLine) -> list[Source]:
         elif value == "-":
             sources.append(decode("<stdin>", sys.stdin.buffer.read()))
         else:
-            sources.append(read_file(value))
+            sources.append(_script(value))
     return sources
+
+
+def _script(path: str) -> Source:
+    """The script of a file. Raises faults; a hint where a misspelt command is meant."""
+    from streamsql.output.script_files import read_file
+
+    try:
+        return read_file(path)
+    except UsageFault as fault:
+        if not Path(path).exists() and (near := nearest(path, commands())):
+            fault.hint = fault.hint or f"did you mean streamsql {near}?"
+        raise
 
 
 def init_script(line: CommandLine, messages: Messages) -> Source | None:

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from datetime import datetime
 
-from streamsql.cli.command_line import Command
+from streamsql.cli.command_line import Command, Parser
 from streamsql.config.preferences import FORMATS, Preferences
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
@@ -15,7 +15,7 @@ from streamsql.server.running_servers import Registered, queries_by_state, serve
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="streamsql ps", description="Lists the servers of this user.")
+    parser = Parser(prog="streamsql ps", description="Lists the servers of this user.")
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: table)")
     return parser
 

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from streamsql.cli.command_line import Command
+from streamsql.cli.command_line import Command, Parser
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, StreamsqlError, reason_of
 from streamsql.output.console_messages import Messages
@@ -23,7 +23,7 @@ _BOM = "\ufeff"
 
 def format_parser() -> argparse.ArgumentParser:
     """The flags of `streamsql fmt`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="streamsql fmt",
         description="Format SQL scripts: clauses on lines, keywords in upper case. Names, texts and comments "
         "are kept; short statements stay on one line.",

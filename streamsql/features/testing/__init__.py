@@ -7,5 +7,5 @@ FEATURE = Feature(
     statements="statement",
     planners="plan",
     handlers="run",
-    commands={"test": "command:COMMAND"},
+    commands={"test": ("command:COMMAND", "run the tests of scripts")},
 )

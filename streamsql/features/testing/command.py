@@ -8,7 +8,14 @@ import sys
 import threading
 from pathlib import Path
 
-from streamsql.cli.command_line import Command, add_flags, name_value_pairs, read_preferences, spark_conf
+from streamsql.cli.command_line import (
+    Command,
+    Parser,
+    add_flags,
+    name_value_pairs,
+    read_preferences,
+    spark_conf,
+)
 from streamsql.config.config_file import ConfigFile
 from streamsql.config.preferences import Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault, reason_of
@@ -27,7 +34,7 @@ FAILED, NOT_RUN = 1, 2
 
 def test_parser() -> argparse.ArgumentParser:
     """The parser of the command line behind `streamsql test`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="streamsql test",
         description="Run the TESTs of files, each in a session of its own. x.test.sql tests x.sql.",
         epilog="exit codes: 0 all tests passed, 1 a test failed, 2 tests could not be run, "
