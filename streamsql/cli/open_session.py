@@ -24,10 +24,17 @@ _WORK = re.compile(r"\b(SELECT|INSERT|COPY|PREVIEW)\b", re.IGNORECASE)
 
 
 def open_session(
-    line: CommandLine, printer: Printer, folder: Path, workspace: Path | None, *, interactive: bool = False
+    line: CommandLine,
+    printer: Printer,
+    folder: Path,
+    workspace: Path | None,
+    *,
+    interactive: bool = False,
+    arrow: bool = False,
 ) -> Session:
     """A session with what the flags and the config file choose, and what its workspace holds; Spark is not
-    started. folder: of checkpoints and the like; workspace: the folder of definitions, None for none.
+    started. folder: of checkpoints and the like; workspace: the folder of definitions, None for none; arrow:
+    as in Config.
     """
     from streamsql.guard import log_to
     from streamsql.runtime.session import Session
@@ -47,6 +54,7 @@ def open_session(
         store=Store(workspace) if workspace else None,
         read_only=line.read_only or line.check,
         trusted=line.trusted,
+        arrow=arrow,
     )
     log_to(config.log)
     session: Session = line.server.session(config) if line.server else Session(config)
