@@ -59,6 +59,11 @@ class Result:
 
     notes: tuple[Note, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether it is a table that has no rows, as far as is known before they are read."""
+        return False
+
 
 @dataclass(frozen=True)
 class Done(Result):
@@ -87,6 +92,10 @@ class Rows(Result):
     rows: Sequence[tuple[Any, ...]] = field(default_factory=tuple)
     numeric: tuple[bool, ...] = ()
     seconds: float | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not self.rows
 
     def whole(self) -> Rows:
         """All rows in memory."""
@@ -142,6 +151,7 @@ class ArrowRows(RowStream):
     version, batch: of a live table, as in Snapshot.
     """
 
+    first: Sequence[Any] = ()
     types: tuple[str, ...] = ()
     zone: str = "UTC"
     version: int = 0
@@ -149,7 +159,6 @@ class ArrowRows(RowStream):
 
     @property
     def empty(self) -> bool:
-        """Whether the first batches have no row."""
         return not any(batch.num_rows for batch in self.first)
 
 

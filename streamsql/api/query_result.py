@@ -19,11 +19,7 @@ from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
-    Batch = pa.RecordBatch
-    Table = pa.Table
-    Frame = pd.DataFrame
+    from pyarrow import RecordBatch, Table
 
 Row = tuple[Any, ...]
 FEW = 40
@@ -55,8 +51,8 @@ class QueryResult:
         self._close = close
         rows = _arrow_of(result)
         self.version, self.batch, self._zone = rows.version, rows.batch, rows.zone
-        self._ahead = deque(rows.first)
-        self._schema = rows.first[0].schema if rows.first else None
+        self._ahead: deque[RecordBatch] = deque(rows.first)
+        self._schema = self._ahead[0].schema if self._ahead else None
         self._rest = iter(lambda: more(rows.rest), None)
         self.columns: list[str] = list(rows.columns)
         self.types: list[str] = list(rows.types)
@@ -65,7 +61,7 @@ class QueryResult:
 
     # ---- Arrow ----------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[RecordBatch]:
         """The rows as record batches of Arrow, of at most 10,000 rows. Raises Error when the query fails."""
         if self._kept is not None:
             table, self._kept = self._kept, None
@@ -90,7 +86,7 @@ class QueryResult:
         """The rows for other libraries, such as polars and DuckDB: `polars.DataFrame(result)`."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
-    def df(self) -> Frame:
+    def df(self) -> pd.DataFrame:
         """The rows as a DataFrame of pandas. Raises Error when the query fails."""
         return self.arrow().to_pandas()
 
@@ -118,7 +114,7 @@ class QueryResult:
     def _tuples(self) -> Iterator[Row]:
         return (row for batch in self for row in self._values(batch))
 
-    def _values(self, batch: Batch) -> Iterator[Row]:
+    def _values(self, batch: RecordBatch) -> Iterator[Row]:
         from pyspark.sql.pandas.types import from_arrow_type
 
         zone = zone_of(self._zone)
@@ -130,15 +126,14 @@ class QueryResult:
 
     def show(self, rows: int = FEW) -> None:
         """Print the first rows, or what was done, and the notes, as the console does. rows: how many at most."""
-        printer = Printer(Preferences(), sys.stdout, sys.stdout, width=lambda: window().columns)
+        printer = Printer(Preferences(), sys.stdout, sys.stdout, width=_width)
         if not self.columns:
             printer.show(Done(message=self.message))
         else:
             shown, more = self._first(rows)
             printer.write(printer.lines(shown))
-            printer.say(
-                f"(the first {counted(rows, 'row')})" if more else f"({counted(len(shown.rows), 'row')})"
-            )
+            number = counted(len(shown.rows), "row")
+            printer.say(f"(the first {number})" if more else f"({number})")
         for note in self.notes:
             printer.remark(f"note: {note}")
 
@@ -183,6 +178,11 @@ class QueryResult:
     def __del__(self) -> None:
         with suppress(Exception):  # the interpreter may be ending
             self.close()
+
+
+def _width() -> int:
+    """The width of the terminal; 0, for no limit, in a notebook or file."""
+    return window().columns if sys.stdout.isatty() else 0
 
 
 def _arrow_of(result: Result) -> ArrowRows:

@@ -303,10 +303,13 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
         for view in changes:
             view.close()
 
-    why = verdict.lines if parts.engine.started and parts.server() is None else tuple status =
-    partial(_status, title, current, parts, zone) return Live( (), title, table.take, take_changes, freeze,
-    lambda: live_table_arrow(rows, parts.spark, parts.cancel), status, close, _fault_of(current, parts),
-    why=why, proposal=lambda: verdict.proposal, )  # fmt: skip
+    why = verdict.lines if parts.engine.started and parts.server() is None else tuple
+    status = partial(_status, title, current, parts, zone)
+    arrow = lambda: live_table_arrow(rows, parts.spark, parts.cancel)  # noqa: E731
+    return Live(
+        (), title, table.take, take_changes, freeze, arrow, status, close, _fault_of(current, parts), why=why,
+        proposal=lambda: verdict.proposal,
+    )  # fmt: skip
 
 
 def _status(title: str, current: Callable[[], Running | None], parts: SessionParts, zone: str) -> QueryFacts:

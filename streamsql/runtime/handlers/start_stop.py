@@ -169,8 +169,7 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
         table = parts.live[name.casefold()]
         rows = use(table)
-        empty = rows.empty if isinstance(rows, ArrowRows) else isinstance(rows, Rows) and not rows.rows
-        if empty or (isinstance(rows, Rows) and table.last_batch < 0):
+        if isinstance(rows, Result) and (rows.empty or table.last_batch < 0):
             rows = replace(rows, notes=explanations().empty_select(parts, running))
         return rows
     except QueryFault as error:
