@@ -95,6 +95,7 @@ CODES = {
     "NO_PROGRAM": "EXPLAIN of a statement that runs no program",
     "NO_QUERY": "a live table has no query yet",
     "NO_RECORDS": "there are no records to show",
+    "NO_RESULT": "a cursor of the DB-API has no rows to fetch",
     "NO_SERVER": "no server answers: a broker, schema registry, database or Spark master",
     "STATE_IN_A_STREAM": "a streaming query reads the state of another query",
     "NO_STATE": "a query keeps no state, or not what is asked for",

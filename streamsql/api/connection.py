@@ -15,6 +15,7 @@ from streamsql.api.opening import Words, opened, read_arguments
 from streamsql.api.query_result import QueryResult
 from streamsql.api.statement_thread import StatementThread
 from streamsql.api.watched import Watch
+from streamsql.cli.command_line import CommandLine
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Note, RuleFault, Source, StreamsqlError
 from streamsql.guard import internal
@@ -52,6 +53,7 @@ def connect(
     conf: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     config: bool = True,
+    spark: Any = None,
 ) -> Connection:
     """A connection to a workspace: to its server where one runs (streamsql serve, or a console after DETACH),
     else the session runs in this process, with Spark, until the connection is closed.
@@ -59,8 +61,9 @@ def connect(
     workspace: its folder, which is created if it is missing; None for a temporary one, which is gone at the
     end. read_only: nothing is changed, also while another process holds the workspace. master, conf: of
     Spark, where it is started here. variables: the values of ${name}. config: whether the config file of the
-    console is read. Raises Error when the workspace cannot be opened: UsageFault with the code
-    WORKSPACE_IN_USE while another process that is no server holds it.
+    console is read. spark: a SparkSession of this process that runs already; it is not ended. Raises Error
+    when the workspace cannot be opened: UsageFault with the code WORKSPACE_IN_USE while another process that is
+    no server holds it.
     """
     preferences = Preferences()
     with _placed_errors():
@@ -73,7 +76,7 @@ def connect(
             variables=variables or {},
             config=config,
         )
-        return Connection(line, Words(preferences))
+        return Connection(line, Words(preferences), spark)
 
 
 class Connection:
@@ -82,13 +85,13 @@ class Connection:
     background.
     """
 
-    def __init__(self, line: Any, words: Words) -> None:
+    def __init__(self, line: CommandLine, words: Words, spark: Any) -> None:
         """Use streamsql.connect."""
         self._words = words
         self._stack = ExitStack()
-        self._session = self._stack.enter_context(opened(line, words))
+        self._session = self._stack.enter_context(opened(line, words, spark))
         self._closed = False
-        atexit.register(self.close)
+        atexit.register(self._leave)
 
     @property
     def notes(self) -> list[str]:
@@ -236,8 +239,15 @@ class Connection:
         """
         if not self._closed:
             self._closed = True
-            atexit.unregister(self.close)
+            atexit.unregister(self._leave)
             self._stack.close()
+
+    def _leave(self) -> None:
+        """The program ends without `close`: so does Spark. Micro-batches that are under way are repeated when
+        their queries are resumed.
+        """
+        self._closed = True
+        self._session.kill()
 
     def __enter__(self) -> Connection:
         return self

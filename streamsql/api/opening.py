@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from streamsql.cli.command_line import CommandLine, command_parser
 from streamsql.cli.open_session import open_session
 from streamsql.cli.open_workspace import attached, held_workspace
 from streamsql.config.preferences import Preferences
-from streamsql.errors import UsageFault
+from streamsql.errors import StartFault, UsageFault
 from streamsql.output.printer import Printer
 from streamsql.runtime.console_session import ConsoleSession
+from streamsql.runtime.engine.pyspark_import import running_spark
 from streamsql.runtime.workspace.reopen import reopen
 
 MOST_NOTES = 100
@@ -67,9 +69,9 @@ def read_arguments(
 
 
 @contextmanager
-def opened(line: CommandLine, words: Words) -> Iterator[ConsoleSession]:
-    """The session of a connection; its end leaves the server, or ends the session. Raises StreamsqlError when
-    it cannot be opened.
+def opened(line: CommandLine, words: Words, spark: Any) -> Iterator[ConsoleSession]:
+    """The session of a connection; its end leaves the server, or ends the session. spark: a SparkSession that
+    runs already, None to start one. Raises StreamsqlError when it cannot be opened.
     """
     client = attached(line, words, interactive=False, arrow=True)
     if client is not None:
@@ -78,13 +80,22 @@ def opened(line: CommandLine, words: Words) -> Iterator[ConsoleSession]:
         finally:
             client.close()
         return
+    if spark is None and running_spark() is not None:
+        raise StartFault(
+            "Spark runs in this process already",
+            detail="a process has one Spark, and one connection that started it",
+            hint="streamsql.connect(…, spark=spark) uses a SparkSession that runs; a server "
+            "(streamsql serve -w DIR) has several connections",
+            code="WORKSPACE_IN_USE",
+        )
     with _place(line, words) as (folder, workspace):
-        session = open_session(line, words, folder, workspace, arrow=True)
+        session = open_session(line, words, folder, workspace, arrow=True, spark=spark)
         try:
             for text in reopen(session.parts).lines():
                 words.say(text)
             session.on_news(words.warn)
-            session.engine.begin_start()
+            if spark is None:
+                session.engine.begin_start()
             yield session
         finally:
             session.close()

@@ -57,7 +57,7 @@ class QueryResult:
         self.columns: list[str] = list(rows.columns)
         self.types: list[str] = list(rows.types)
         if not isinstance(result, ArrowRows):
-            self.close()
+            self._end()
 
     # ---- Arrow ----------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class QueryResult:
     # ---- text -----------------------------------------------------------------------------
 
     def show(self, rows: int = FEW) -> None:
-        """Print the first rows, or what was done, and the notes, as the console does. rows: how many at most."""
+        """Print the first rows, or what was done, and the notes, as the console does. rows: at most so many."""
         printer = Printer(Preferences(), sys.stdout, sys.stdout, width=_width)
         if not self.columns:
             printer.show(Done(message=self.message))
@@ -159,13 +159,17 @@ class QueryResult:
         """Fetch further batches; whether there were some."""
         batches = next(self._rest, None)
         if batches is None:
-            self.close()
+            self._end()
             return False
         self._ahead.extend(batches)
         return True
 
     def close(self) -> None:
         """Fetch no more rows. Queries in the background go on."""
+        self._ahead.clear()
+        self._end()
+
+    def _end(self) -> None:
         self._rest = iter(())
         self._close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamsql.cli.command_line import CommandLine
 from streamsql.config.folders import cache_folder
@@ -31,10 +31,11 @@ def open_session(
     *,
     interactive: bool = False,
     arrow: bool = False,
+    spark: Any = None,
 ) -> Session:
     """A session with what the flags and the config file choose, and what its workspace holds; Spark is not
     started. folder: of checkpoints and the like; workspace: the folder of definitions, None for none; arrow:
-    as in Config.
+    as in Config; spark: a SparkSession that runs already, None to start one.
     """
     from streamsql.guard import log_to
     from streamsql.runtime.session import Session
@@ -57,7 +58,7 @@ def open_session(
         arrow=arrow,
     )
     log_to(config.log)
-    session: Session = line.server.session(config) if line.server else Session(config)
+    session: Session = line.server.session(config) if line.server else Session(config, spark)
     for opened in extensions("session") if not line.check else ():
         opened(line, session.parts, printer)
     session.variables.update(line.variables)
