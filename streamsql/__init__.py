@@ -1,4 +1,46 @@
-"""A SQL-first console for Apache Spark Structured Streaming."""
+"""A SQL-first console for Apache Spark Structured Streaming. `connect` is for Python programs."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from streamsql.api.connection import Connection, Explanation, connect
+    from streamsql.api.query_result import QueryResult
+    from streamsql.api.watched import Change, Changes, Watch
+    from streamsql.errors import StreamsqlError as Error
+    from streamsql.query_facts import QueryFacts
 
 __version__ = "0.2.0"
 """The version of this package: the one place where it is written; SemVer (HELP releases)."""
+
+__all__ = [
+    "Change",
+    "Changes",
+    "Connection",
+    "Error",
+    "Explanation",
+    "QueryFacts",
+    "QueryResult",
+    "Watch",
+    "connect",
+]
+_MODULES = {
+    "Change": "api.watched",
+    "Changes": "api.watched",
+    "Connection": "api.connection",
+    "Explanation": "api.connection",
+    "QueryFacts": "query_facts",
+    "QueryResult": "api.query_result",
+    "Watch": "api.watched",
+    "connect": "api.connection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The names of the Python API, whose modules are imported when they are used: the console needs none."""
+    from importlib import import_module
+
+    if name == "Error":
+        return import_module("streamsql.errors").StreamsqlError
+    if name in _MODULES:
+        return getattr(import_module(f"streamsql.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'streamsql' has no attribute {name!r}")

@@ -48,6 +48,7 @@ CODES = {
     "CLAUSE_CONFLICT": "two clauses cannot be used together",
     "CLAUSE_NOT_SUPPORTED": "this statement, connector or place does not take the clause",
     "CONNECTOR_NOT_SUPPORTED": "the connector cannot be used in this way",
+    "CONNECTION_CLOSED": "a connection of Python is used after it was closed",
     "DAMAGED_CHECKPOINT": "a file of a checkpoint cannot be read",
     "DAMAGED_WORKSPACE": "a file of the workspace cannot be read",
     "DISK_FULL": "there is no space left on a disk",
@@ -94,6 +95,7 @@ CODES = {
     "NO_PROGRAM": "EXPLAIN of a statement that runs no program",
     "NO_QUERY": "a live table has no query yet",
     "NO_RECORDS": "there are no records to show",
+    "NO_RESULT": "a cursor of the DB-API has no rows to fetch",
     "NO_SERVER": "no server answers: a broker, schema registry, database or Spark master",
     "STATE_IN_A_STREAM": "a streaming query reads the state of another query",
     "NO_STATE": "a query keeps no state, or not what is asked for",
@@ -142,6 +144,7 @@ CODES = {
     "WRONG_CHARACTER": "a character does not belong to SQL, such as a typographic quote or an invisible one",
     "WRONG_COLUMNS": "the columns of a query do not match those that are named or declared",
     "WRONG_KIND": "an entry of that name is there, but it is of another kind",
+    "WRONG_PARAMETERS": "the values for parameters are too few, too many or of no type of Spark",
     "WRONG_TYPE": "a column does not have the type that is needed",
 }
 

@@ -142,6 +142,11 @@ class StreamsqlError(Exception):
         self.first = first
         self.source: Source | None = None
 
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """The line and column of what is at fault, from 1; None where it stands in no text."""
+        return self.source.line_column(self.span.start) if self.source and self.span else None
+
     def propose(self, statement: str) -> None:
         """Propose a statement to type instead. It is the hint, too, unless the console's reader has one."""
         self.proposal = hide_in_sql(statement)

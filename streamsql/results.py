@@ -59,6 +59,11 @@ class Result:
 
     notes: tuple[Note, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether it is a table that has no rows, as far as is known before they are read."""
+        return False
+
 
 @dataclass(frozen=True)
 class Done(Result):
@@ -87,6 +92,10 @@ class Rows(Result):
     rows: Sequence[tuple[Any, ...]] = field(default_factory=tuple)
     numeric: tuple[bool, ...] = ()
     seconds: float | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not self.rows
 
     def whole(self) -> Rows:
         """All rows in memory."""
@@ -133,6 +142,24 @@ class RowStream(Result):
         """All rows in memory."""
         rows = [*self.first, *(row for block in self.rest for row in block)]
         return Rows(self.notes, self.columns, rows, self.numeric, self.seconds)
+
+
+@dataclass(frozen=True)
+class ArrowRows(RowStream):
+    """The same for a program: rows as record batches of Arrow in place of tuples. The first has at least one
+    batch, which may be empty. types: Spark's name of the type of each column; zone: the session time zone.
+    version, batch: of a live table, as in Snapshot.
+    """
+
+    first: Sequence[Any] = ()
+    types: tuple[str, ...] = ()
+    zone: str = "UTC"
+    version: int = 0
+    batch: int = -1
+
+    @property
+    def empty(self) -> bool:
+        return not any(batch.num_rows for batch in self.first)
 
 
 @dataclass(frozen=True)
@@ -194,7 +221,8 @@ class Snapshot:
     rows: at most as many as were asked for, of `total`; first: the number of the first of them
     among all, from 0. dropped: rows that came earlier and are no longer kept. changes: whether the
     first column tells what happened to a row (+I new, -U before, +U after, -D gone). version grows
-    with each micro-batch; batch: the one that the rows are of; batches: of changes, that of each row.
+    with each micro-batch; batch: the one that the rows are of; versions, batches: of changes, those of each
+    row.
     """
 
     columns: tuple[str, ...] = ()
@@ -207,6 +235,7 @@ class Snapshot:
     batch: int = -1
     changes: bool = False
     batches: Sequence[int] = ()
+    versions: Sequence[int] = ()
 
 
 COMBINING = ("sum", "min", "max", "avg", "count")
@@ -219,23 +248,24 @@ Take = Callable[[int, int | None, tuple[str, bool] | None], Snapshot]
 class Live(Result):
     """A result that refreshes, to be shown until the reader leaves or its query ends.
 
-    take(count, first, order): the rows as of now without any work for Spark; first None: the end
-    of the table, or its beginning where that is what its order is about; order: (column, whether
-    downwards). changes: the same for the rows that were there when it was asked for the first time
-    (as new ones) and the changes since. freeze(True): both stand still until freeze(False).
-    status(): its query; fault(): why it failed. close(), then said(): to be called when the reader
-    is done; what the latter returns is to be told him. keep(): makes a transient query one that
-    stays, and tells so; None where it stays anyway. mode: table, changes or chart; chart: columns
-    x, y and perhaps those that tell the lines apart; combine: sum, min, max, avg, count or count(*) where the
-    statement says what becomes of several values with equal x on a line. every: seconds between two frames,
-    None for the default. enough: the number of rows that ends it, 0 for none. why(): what to show instead of
-    an empty table, as lines; () while that is not known; proposal(): what resolves that, as statements.
+    take(count, first, order): the rows as of now without any work for Spark; first None: the end of the
+    table, or its beginning where that is what its order is about; order: (column, whether downwards).
+    changes: the same for the rows that were there when it was asked for the first time (as new ones) and the
+    changes since. freeze(True): both stand still until freeze(False). arrow(): all rows of the table for a
+    program. status(): its query; fault(): why it failed. close(), then said(): to be called when the reader
+    is done; what the latter returns is to be told him. keep(): makes a transient query one that stays, and
+    tells so; None where it stays anyway. mode: table, changes or chart; chart: columns x, y and perhaps those
+    that tell the lines apart; combine: sum, min, max, avg, count or count(*) where the statement says what
+    becomes of several values with equal x on a line. every: seconds between two frames, None for the default.
+    enough: the number of rows that ends it, 0 for none. why(): what to show instead of an empty table, as
+    lines; () while that is not known; proposal(): what resolves that, as statements.
     """
 
     title: str = ""
     take: Take = field(default=lambda count, first, order: Snapshot())
     changes: Take = field(default=lambda count, first, order: Snapshot())
     freeze: Callable[[bool], None] = lambda still: None
+    arrow: Callable[[], ArrowRows] = ArrowRows
     status: Callable[[], QueryFacts] = QueryFacts
     close: Callable[[], None] = lambda: None
     fault: Callable[[], StreamsqlError | None] = lambda: None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamsql.cli.command_line import CommandLine, commands
 from streamsql.config.folders import cache_folder
@@ -24,10 +24,18 @@ _WORK = re.compile(r"\b(SELECT|INSERT|COPY|PREVIEW)\b", re.IGNORECASE)
 
 
 def open_session(
-    line: CommandLine, printer: Printer, folder: Path, workspace: Path | None, *, interactive: bool = False
+    line: CommandLine,
+    printer: Printer,
+    folder: Path,
+    workspace: Path | None,
+    *,
+    interactive: bool = False,
+    arrow: bool = False,
+    spark: Any = None,
 ) -> Session:
     """A session with what the flags and the config file choose, and what its workspace holds; Spark is not
-    started. folder: of checkpoints and the like; workspace: the folder of definitions, None for none.
+    started. folder: of checkpoints and the like; workspace: the folder of definitions, None for none; arrow:
+    as in Config; spark: a SparkSession that runs already, None to start one.
     """
     from streamsql.guard import log_to
     from streamsql.runtime.session import Session
@@ -47,9 +55,10 @@ def open_session(
         store=Store(workspace) if workspace else None,
         read_only=line.read_only or line.check,
         trusted=line.trusted,
+        arrow=arrow,
     )
     log_to(config.log)
-    session: Session = line.server.session(config) if line.server else Session(config)
+    session: Session = line.server.session(config) if line.server else Session(config, spark)
     for opened in extensions("session") if not line.check else ():
         opened(line, session.parts, printer)
     session.variables.update(line.variables)

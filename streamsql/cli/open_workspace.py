@@ -165,9 +165,11 @@ _OF_SPARK = ("master", "conf", "packages", "jars", "java")
 """The flags that only count when Spark is started."""
 
 
-def attached(line: CommandLine, messages: Messages, *, interactive: bool) -> RemoteSession | None:
+def attached(
+    line: CommandLine, messages: Messages, *, interactive: bool, arrow: bool = False
+) -> RemoteSession | None:
     """The session in the server of the workspace; None when no server holds it. Raises UsageFault for a
-    server that does not take this client.
+    server that does not take this client. arrow: as in Config.
     """
     if not (interactive or line.workspace or line.read_only):
         return None
@@ -181,6 +183,7 @@ def attached(line: CommandLine, messages: Messages, *, interactive: bool) -> Rem
     marker.check(folder, trusted=line.trusted)  # it may be another user's
     hello = {
         "interactive": interactive,
+        "arrow": arrow,
         "read_only": line.read_only,
         "preferences": messages.preferences.layers(),
     }

@@ -15,6 +15,7 @@ from streamsql.language.dialects.proposals_after_failure import offered, own_sta
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.grammar import Node, State, load, syntax_fault, wants_name
 from streamsql.language.origin import Origin, located
+from streamsql.language.parameters import Values, replaced_parameters
 from streamsql.language.psql_variables import check_parameters, defined_parameters, own_edits
 from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
@@ -43,11 +44,13 @@ def parse(
     literal: bool = False,
     in_test: bool = False,
     translation: Translation | None = None,
+    parameters: Values = (),
 ) -> Statement:
     """Parse one statement. Spans, also those of errors, refer to the script.
 
     variables: the values of ${name}; literal: variables are not replaced; in_test: it stands inside a TEST;
-    translation: into Spark's words, from the dialect of SET streamsql.dialect.
+    translation: into Spark's words, from the dialect of SET streamsql.dialect. parameters: the values of ? in
+    their order, or of :name.
     """
     if written.fault:
         raise written.fault.at(written.source, written.span)
@@ -62,13 +65,16 @@ def parse(
             check_comment_behind(written.source.text, written.span.end, tokens[-1].text)
         values = {} if variables is None else variables
         psqls = defined_parameters(tokens or (), values) if values and not literal else []
-        if ("${" in text and not literal) or psqls:
+        with origin.errors():
+            given = replaced_parameters(tokens or (), parameters) if parameters else []
+        if ("${" in text and not literal) or psqls or given:
             with origin.errors():
                 named = [
                     (p.start, p.end, p.with_value(value_of(p.name, Span(p.start, p.end), values)))
                     for p in psqls
+                    if p.start not in (start for start, *_ in given)
                 ]
-                text, points = substitute(Source("", text), values, named)
+                text, points = substitute(Source("", text), values, [*named, *given])
             origin, tokens = Origin(tuple(points)).within(start), None
         source = Source(written.source.name, text)
         statement = parse_text(source, origin, tokens, in_test=in_test, translation=translation)

@@ -10,7 +10,7 @@ from streamsql.catalog import Catalog
 from streamsql.errors import Note, Source, Span, StreamsqlError
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
-from streamsql.query_facts import NONE, Amount
+from streamsql.query_facts import NONE, Amount, QueryFacts
 from streamsql.results import Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
 
@@ -80,6 +80,9 @@ class ConsoleSession(Protocol):
 
     def set_folder(self, folder: str) -> None:
         """The folder of the script whose statements follow: `${here}`."""
+
+    def query_facts(self) -> Sequence[QueryFacts]:
+        """What each query is and does now, in the order of their definitions."""
 
     # ---- the queries of a script
 

@@ -23,6 +23,7 @@ from streamsql.plan import planner, plans
 from streamsql.plan.chosen_dialect import event_time, translation_of
 from streamsql.plan.resolver import list_columns
 from streamsql.plan.sink_relations import read_of_sink
+from streamsql.query_facts import QueryFacts
 from streamsql.results import Leave, Result, Started, Text
 from streamsql.runtime import script_queries, session_summary
 from streamsql.runtime.background_news import BackgroundNews
@@ -47,6 +48,7 @@ from streamsql.runtime.handlers import (
     show_queries,
     start_stop,
 )
+from streamsql.runtime.handlers.info_table import session_zone
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.parts import SessionParts, StatementBegins, session_parts
 from streamsql.runtime.queries.program_parts import FunctionChanged
@@ -170,6 +172,13 @@ class StatementSession:
                 )
         kind = type(plan)
         return (self.of_plans.get(kind) or handlers(kind, "PLANS")[kind])(parts, plan, statement)
+
+    def query_facts(self) -> Sequence[QueryFacts]:
+        """What each query is and does now, in the order of their definitions."""
+        parts, zone = self.parts, session_zone(self.parts)
+        for catch_up in {run.catch_up for run in parts.queries.all.values()}:
+            catch_up()
+        return [parts.facts(query.name, zone) for query in parts.catalog.named(None)]
 
     # ---- the queries of a script
 

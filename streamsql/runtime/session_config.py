@@ -19,7 +19,8 @@ class Config:
     interactive: the session has a prompt, so that a SELECT over a stream refreshes. preferences: shared
     with the printer. store: the files of the workspace; None without one. read_only: the workspace is not
     changed; folder is then outside of it. trusted: settings of the workspace that can run code are applied.
-    stand_ins: each stream and sink is replaced by one of a test (plan/stand_ins.py).
+    stand_ins: each stream and sink is replaced by one of a test (plan/stand_ins.py). arrow: rows go to a
+    program, which takes them as record batches (results.ArrowRows).
     """
 
     settings: Settings
@@ -34,3 +35,4 @@ class Config:
     read_only: bool = False
     trusted: bool = False
     stand_ins: bool = False
+    arrow: bool = False

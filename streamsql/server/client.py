@@ -153,6 +153,11 @@ class RemoteSession:
         if is_preference(key):
             self.preferences.set(key, value)
 
+    def query_facts(self) -> Sequence[QueryFacts]:
+        """What each query is and does now, in the order of their definitions."""
+        facts: list[QueryFacts] = self.calls.call("query_facts", [])
+        return facts
+
     # ---- the queries of a script ----------------------------------------------------------
 
     def place(self, started: Started, source: Source, span: Span) -> None:
@@ -279,6 +284,7 @@ def remote_live(calls: Calls, number: int, live: Live, *, keeps: bool) -> Live:
         take=lambda count, first, order: view.snapshot("take", count, first, order),
         changes=lambda count, first, order: view.snapshot("changes", count, first, order),
         freeze=lambda still: view.call("freeze", None, still),
+        arrow=lambda: calls.call("live", [number, "arrow", []]),
         status=view.status,
         close=lambda: view.call("close", None),
         fault=view.fault,

@@ -29,17 +29,25 @@ _DEFINING = threading.Lock()
 
 
 class ClientSession(StatementSession):
-    """The session of a client. interactive, read_only, preferences: those of the client."""
+    """The session of a client. interactive, read_only, preferences: those of the client; arrow: it takes rows
+    as record batches.
+    """
 
     def __init__(
-        self, session: Session, *, interactive: bool, read_only: bool, preferences: Preferences
+        self,
+        session: Session,
+        *,
+        interactive: bool,
+        read_only: bool,
+        preferences: Preferences,
+        arrow: bool = False,
     ) -> None:
         base = session.parts
         self._base: Settings = base.settings
         own = replace(base.settings, changed=base.settings.changed | rules_setting(preferences))
         parts = replace(
             base,
-            config=replace(base.config, interactive=interactive, preferences=preferences),
+            config=replace(base.config, interactive=interactive, preferences=preferences, arrow=arrow),
             settings=own,
             variables={},
             newest=Newest(),

@@ -50,6 +50,7 @@ class ClientConnection:
             "execute": self._execute, "live": self._live, "news": self._take_news, "facts": self._facts,
             "activity": self._activity, "place": session.place, "await": self._await,
             "silent": self._why_silent, "failures": self._failures,
+            "query_facts": lambda: list(session.query_facts()),
         }  # fmt: skip
 
     def serve(self) -> None:
@@ -183,7 +184,7 @@ class ClientConnection:
                 try:
                     block = list(islice(rows.rest, BLOCKS))
                     several = list(chain.from_iterable(block))
-                    self._answer(call, RowStream(first=several) if block else None)
+                    self._answer(call, type(rows)(first=several) if block else None)
                 except StreamsqlError as error:
                     self._fail(call, error)
         finally:

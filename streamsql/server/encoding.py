@@ -33,9 +33,23 @@ ERRORS: dict[str, type[StreamsqlError]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, StreamsqlError)
 }
-_ROWS_OF = dict.fromkeys(("Rows", "InfoRows", "Preview", "Why", "Snapshot"), "rows") | {"RowStream": "first"}
+_ROWS_OF = dict.fromkeys(("Rows", "InfoRows", "Preview", "Why", "Snapshot"), "rows") | dict.fromkeys(
+    ("RowStream", "ArrowRows"), "first"
+)
 """The classes with rows, and the field that holds them."""
-LIVE_CALLS = ("take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why", "proposal")
+LIVE_CALLS = (
+    "take",
+    "changes",
+    "freeze",
+    "arrow",
+    "status",
+    "close",
+    "fault",
+    "said",
+    "keep",
+    "why",
+    "proposal",
+)
 """The fields of a Live that are functions: they become calls of the server."""
 
 
@@ -61,9 +75,11 @@ class Message:
         parts: dict[str, Any] = {}
         for field in fields(value):
             part = getattr(value, field.name)
-            if name in ("RowStream", "Live") and field.name in ("rest", *LIVE_CALLS):
+            if name in ("RowStream", "ArrowRows", "Live") and field.name in ("rest", *LIVE_CALLS):
                 continue
-            if field.name == _ROWS_OF.get(name):
+            if name == "ArrowRows" and field.name == "first":
+                self.body, parts[field.name] = pack_batches(part), {}
+            elif field.name == _ROWS_OF.get(name):
                 inline, self.body = pack_rows(part, encode_value)
                 parts[field.name] = inline
             else:
@@ -85,7 +101,8 @@ def decode(value: Any, body: bytes = b"") -> Any:
     parts = {}
     for name, part in value["f"].items():
         is_rows = name == _ROWS_OF.get(kind)
-        parts[name] = unpack_rows(part, body, decode) if is_rows else decode(part, body)
+        unpack = unpack_batches if kind == "ArrowRows" else unpack_rows
+        parts[name] = unpack(part, body, decode) if is_rows else decode(part, body)
     return KINDS[kind](**parts)
 
 
@@ -210,6 +227,25 @@ def unpack_rows(inline: Any, body: bytes, decode: Callable[[Any], Any]) -> list[
             values = [None if v is None else decode(json.loads(v)) for v in values]
         columns.append(values)
     return list(zip(*columns, strict=True)) if columns else [()] * inline["count"]
+
+
+def pack_batches(batches: Sequence[Any]) -> bytes:
+    """The body for record batches."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def unpack_batches(inline: Any, body: bytes, decode: Callable[[Any], Any]) -> list[Any]:
+    """The record batches again."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(body) as reader:
+        return list(reader)
 
 
 def _column(values: Sequence[Any], encode: Callable[[Any], Any]) -> tuple[Any, bool]:

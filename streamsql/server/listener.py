@@ -121,6 +121,7 @@ class Server:
             interactive=bool(hello.get("interactive")),
             read_only=bool(hello.get("read_only")),
             preferences=_preferences(hello.get("preferences", {})),
+            arrow=bool(hello.get("arrow")),
         )
         client = ClientConnection(frames, session, self.say)
         with self._changing:

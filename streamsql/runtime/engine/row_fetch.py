@@ -117,8 +117,10 @@ def _translated(
 
 def _blocks(frame: Any, cancel: CancelToken) -> Iterator[Block]:
     """The rows in blocks; nothing is computed before the first is asked for."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     if all(_has_arrow_form(f.dataType) for f in frame.schema.fields):
-        batches = _record_batches(frame, cancel)
+        batches = record_batches(frame, to_arrow_schema(frame.schema, timezone="UTC"), cancel)
         return _of_batches(batches, frame.schema, _zone(frame.sparkSession), cancel)
     return _of_rows(frame, cancel)
 
@@ -144,14 +146,13 @@ def _of_batches(batches: Iterator[Any], schema: Any, zone: dt.tzinfo, cancel: Ca
             yield list(zip(*values, strict=True))
 
 
-def _record_batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:
-    """The rows as record batches of Arrow, in order. The first partition is computed alone, the others as
-    many at a time as there are processors: a reader who leaves early has not waited for all of them.
+def record_batches(frame: Any, schema: Any, cancel: CancelToken) -> Iterator[Any]:
+    """The rows as record batches of an Arrow schema, in order. The first partition is computed alone, the
+    others as many at a time as there are processors: a reader who leaves early has not waited for all of
+    them.
     """
     import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_schema
 
-    schema = to_arrow_schema(frame.schema, timezone="UTC")
     context = frame.sparkSession.sparkContext
     with _settings_of(frame.sparkSession):
         encoded = frame._jdf.toArrowBatchRdd(10 * BLOCK, "UTC", False, False)

@@ -17,9 +17,15 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.query_facts import QueryFacts
 from streamsql.results import COMBINING, Live, Snapshot
+from streamsql.runtime.engine.arrow_rows import live_table_arrow
 from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers.refresh_remarks import remark_line
-from streamsql.runtime.live.result_views import ChangesView, TableView
+from streamsql.runtime.live.result_views import (
+    RETAINED_CHANGES,
+    RETAINED_FOR_PROGRAM,
+    ChangesView,
+    TableView,
+)
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
@@ -277,12 +283,12 @@ def limit_of(plan: plans.Run) -> int:
 def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], parts: SessionParts) -> Live:
     """The result that refreshes. current: returns the newest run of its query."""
     zone = parts.spark.conf.get("spark.sql.session.timeZone") if parts.engine.started else "UTC"
-    table = TableView(rows, zone)
+    table, retain = TableView(rows, zone), RETAINED_FOR_PROGRAM if parts.config.arrow else RETAINED_CHANGES
     changes: list[ChangesView] = []
 
     def take_changes(count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
         if not changes:
-            changes.append(ChangesView(rows, zone))
+            changes.append(ChangesView(rows, zone, retain))
         return changes[0].take(count, first, order)
 
     def freeze(still: bool) -> None:
@@ -299,8 +305,9 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
 
     why = verdict.lines if parts.engine.started and parts.server() is None else tuple
     status = partial(_status, title, current, parts, zone)
+    arrow = lambda: live_table_arrow(rows, parts.spark, parts.cancel)  # noqa: E731
     return Live(
-        (), title, table.take, take_changes, freeze, status, close, _fault_of(current, parts), why=why,
+        (), title, table.take, take_changes, freeze, arrow, status, close, _fault_of(current, parts), why=why,
         proposal=lambda: verdict.proposal,
     )  # fmt: skip
 

@@ -40,6 +40,7 @@ from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, InfoRows, Result, Rows, Text, counted
+from streamsql.runtime.engine.arrow_rows import fetch_arrow
 from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_values import collect
@@ -143,13 +144,11 @@ def _collected(
         )
     if not isinstance(statement, Select) or reads_state(plan.program):
         return _spark_answer(parts, collect(frame), statement, began)
-    rows = fetch(
-        frame, parts.cancel, lambda error: translate(error, statement, parts.catalog.relation_names())
-    )
+    failed = lambda error: translate(error, statement, parts.catalog.relation_names())  # noqa: E731
+    rows = (fetch_arrow if parts.config.arrow else fetch)(frame, parts.cancel, failed)
     if plan.reads.live:
-        empty = isinstance(rows, Rows) and not rows.rows
-        parts.newest.empty_select = _select_text(statement) if empty else ""
-        notes = _without_rows(parts, plan.reads.live) if empty else ()
+        parts.newest.empty_select = _select_text(statement) if rows.empty else ""
+        notes = _without_rows(parts, plan.reads.live) if rows.empty else ()
         rows = replace(rows, notes=(*rows.notes, *(notes or tables_that_stand(parts, plan.reads.live))))
     return replace(rows, seconds=time.monotonic() - began)
 

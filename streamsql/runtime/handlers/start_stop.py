@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from streamsql.plan.changes import Changes
 from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice
-from streamsql.results import Done, Result, Rows, Started
+from streamsql.results import ArrowRows, Done, Result, Rows, Started
+from streamsql.runtime.engine.arrow_rows import collect_arrow, live_table_arrow
 from streamsql.runtime.engine.row_fetch import live_table_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
@@ -114,7 +116,8 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
         if parts.config.interactive or form:
             return follow_select(plan, parts, form)
         began = time.monotonic()
-        staged: Rows = select_in_stages(plan, parts, collect)
+        whole = partial(collect_arrow, cancel=parts.cancel) if parts.config.arrow else collect
+        staged: Rows | ArrowRows = select_in_stages(plan, parts, whole)
         return replace(staged, seconds=time.monotonic() - began)
     try:
         return follow(plan, parts) if parts.config.interactive else _rows(parts, plan)
@@ -153,7 +156,8 @@ def rows_of_stream(parts: SessionParts, plan: plans.Run, use: Callable[[Any], An
 def _rows(parts: SessionParts, plan: plans.Run) -> Result:
     """The rows of a SELECT over a stream after all available input."""
     began = time.monotonic()
-    rows: Rows = _select(parts, plan, lambda live: live_table_rows(live, parts.spark, parts.cancel))
+    taken = live_table_arrow if parts.config.arrow else live_table_rows
+    rows: Rows | ArrowRows = _select(parts, plan, lambda live: taken(live, parts.spark, parts.cancel))
     return replace(rows, seconds=time.monotonic() - began)
 
 
@@ -165,7 +169,7 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
         table = parts.live[name.casefold()]
         rows = use(table)
-        if isinstance(rows, Rows) and (not rows.rows or table.last_batch < 0):
+        if isinstance(rows, Result) and (rows.empty or table.last_batch < 0):
             rows = replace(rows, notes=explanations().empty_select(parts, running))
         return rows
     except QueryFault as error:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RETAINED_CHANGES = 1_000
 """The number of changes kept for a reader; older ones are only counted."""
+RETAINED_FOR_PROGRAM = 1_000_000
+"""The same for a program, which reads all of them."""
 
 SORTED_ROWS = 200_000
 """A keyed table of at most this many rows is shown in the order of its keys, a larger one in the order
@@ -118,20 +120,22 @@ def _sort(table: Any, by: Sequence[tuple[str, bool]]) -> Any:
 class ChangesView:
     """The current rows of a live table, then the changes to them, micro-batch by micro-batch.
 
-    +I a new row, -U and +U a row before and after a change, -D a deleted row.
+    +I a new row, -U and +U a row before and after a change, -D a deleted row. retain: the number of changes
+    that are kept.
     """
 
-    def __init__(self, rows: LiveRows, zone: str) -> None:
+    def __init__(self, rows: LiveRows, zone: str, retain: int = RETAINED_CHANGES) -> None:
         self.rows = rows
+        self.retain = retain
         self.columns = ("op", *(f.name for f in rows.schema.fields))
         self.numeric = (False, *(is_numeric(f.dataType) for f in rows.schema.fields))
         self._zone = zone
         self._lock = threading.Lock()
-        self._changes: deque[tuple[int, tuple[Any, ...]]] = deque(maxlen=RETAINED_CHANGES)
-        """The changes, each with the number of its micro-batch."""
+        self._changes: deque[tuple[int, int, tuple[Any, ...]]] = deque(maxlen=retain)
+        """The changes, each with the number of its micro-batch and the version that it leads to."""
         self._count = 0
         self._version = 0
-        self._still: deque[tuple[int, tuple[Any, ...]]] | None = None
+        self._still: deque[tuple[int, int, tuple[Any, ...]]] | None = None
         with self._lock:  # a micro-batch that comes at this moment is added after the current rows
             current = rows.watch(self._batch)
             if current is not None:
@@ -156,14 +160,15 @@ class ChangesView:
         return Snapshot(
             self.columns,
             self.numeric,
-            [row for _, row in taken],
+            [row for *_, row in taken],
             total,
             first,
             dropped,
             version,
             self.rows.last_batch,
             changes=True,
-            batches=[batch for batch, _ in taken],
+            batches=[batch for batch, *_ in taken],
+            versions=[version for _, version, _ in taken],
         )
 
     def _batch(self, before: Any, after: Any, new: Any) -> None:
@@ -176,16 +181,17 @@ class ChangesView:
             self._add(changes)
 
     def _add(self, changes: list[tuple[Any, ...]]) -> None:
-        self._changes.extend((self.rows.last_batch, change) for change in changes)
+        self._version = max(self._version + 1, self.rows.rows()[1])
+        self._changes.extend((self.rows.last_batch, self._version, change) for change in changes)
         self._count += len(changes)
-        self._version += 1
 
     def _differences(self, before: Any, after: Any, new: Any) -> list[tuple[Any, ...]]:
         if self.rows.mode == "complete":
             return self._whole(before, after)
         if self.rows.keys is None or before is None:
             new = self.rows.in_result(new)
-            return [("+I", *row) for row in self._rows(new.slice(max(0, new.num_rows - RETAINED_CHANGES)))]
+            self._count += max(0, new.num_rows - self.retain)
+            return [("+I", *row) for row in self._rows(new.slice(max(0, new.num_rows - self.retain)))]
         return self._keyed(before, new)
 
     def _rows(self, table: Any) -> list[tuple[Any, ...]]:
@@ -211,8 +217,9 @@ class ChangesView:
         return changes
 
     def _whole(self, before: Any, after: Any) -> list[tuple[Any, ...]]:
-        if after.num_rows > COMPARED_ROWS:
-            return [("+I", *row) for row in self._rows(after.slice(0, RETAINED_CHANGES))]
+        if after.num_rows > max(COMPARED_ROWS, self.retain):
+            self._count += after.num_rows - self.retain
+            return [("+I", *row) for row in self._rows(after.slice(0, self.retain))]
         now = self._rows(after)
         was = self._rows(before) if before is not None else []
         gone, come = Counter(map(repr, was)), Counter(map(repr, now))

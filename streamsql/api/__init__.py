@@ -1,0 +1,1 @@
+"""The console for Python programs: streamsql.connect() (HELP python api)."""

@@ -1,0 +1,225 @@
+"""The result of a statement for Python: rows as Arrow, pandas or tuples, and the notes."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from streamsql.config.preferences import Preferences
+from streamsql.errors import Note
+from streamsql.language.struct_types import in_capitals
+from streamsql.output.printer import Printer
+from streamsql.output.terminal import window
+from streamsql.results import ArrowRows, Done, Result, Rows, RowStream, Started, Text, Why, counted
+from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyarrow import RecordBatch, Table
+
+Row = tuple[Any, ...]
+FEW = 40
+"""The rows that `show` prints, unless told otherwise."""
+
+
+class QueryResult:
+    """What a statement gave. Rows are fetched from Spark as they are read, each once: iteration, fetchone,
+    fetchmany and fetchall go on where the one before ended. `arrow` and `df` take the rows that are left and
+    keep them, so that they can be called again; `show` leaves all rows to be read.
+
+    columns, types: the names and Spark's types of the columns, [] for a statement without rows. notes: what
+    is to be known beside the result. message: what was done, for a statement without rows. version, batch: of
+    the live table of Connection.table, 0 and -1 otherwise.
+    """
+
+    def __init__(
+        self,
+        result: Result,
+        notes: tuple[Note, ...],
+        more: Callable[[Iterator[Any]], Any],
+        close: Callable[[], None],
+    ) -> None:
+        """more: fetches the next batches, None behind the last ones; close: ends that."""
+        self.notes = [str(note) for note in notes]
+        self.message = result.message if isinstance(result, (Done, Started)) else ""
+        self._kept: Table | None = None
+        self._rows: Iterator[Row] = iter(())
+        self._close = close
+        rows = _arrow_of(result)
+        self.version, self.batch, self._zone = rows.version, rows.batch, rows.zone
+        self._ahead: deque[RecordBatch] = deque(rows.first)
+        self._schema = self._ahead[0].schema if self._ahead else None
+        self._rest = iter(lambda: more(rows.rest), None)
+        self.columns: list[str] = list(rows.columns)
+        self.types: list[str] = list(rows.types)
+        if not isinstance(result, ArrowRows):
+            self._end()
+
+    # ---- Arrow ----------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[RecordBatch]:
+        """The rows as record batches of Arrow, of at most 10,000 rows. Raises Error when the query fails."""
+        if self._kept is not None:
+            table, self._kept = self._kept, None
+            yield from table.to_batches()
+        while self._ahead or self._fetch():
+            batch = self._ahead.popleft()
+            if batch.num_rows:
+                yield batch
+
+    def arrow(self) -> Table:
+        """The rows as a table of Arrow, in memory. A TIMESTAMP has the session time zone; VARIANT and
+        intervals of months are texts. Raises Error when the query fails.
+        """
+        import pyarrow as pa
+
+        if self._kept is None:
+            table = pa.Table.from_batches(list(self), self._schema or pa.schema([]))
+            self._kept, self._rows = table, iter(())
+        return self._kept
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for other libraries, such as polars and DuckDB: `polars.DataFrame(result)`."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def df(self) -> pd.DataFrame:
+        """The rows as a DataFrame of pandas. Raises Error when the query fails."""
+        return self.arrow().to_pandas()
+
+    # ---- tuples ---------------------------------------------------------------------------
+
+    def fetchone(self) -> Row | None:
+        """The next row, None behind the last one. A TIMESTAMP is a datetime in the session time zone, a
+        STRUCT a dict. What Python has no object for, such as a year behind 9999, is the text that Spark casts
+        it to.
+        """
+        row = next(self._rows, None)
+        if row is None:
+            self._rows = self._tuples()
+            row = next(self._rows, None)
+        return row
+
+    def fetchmany(self, size: int = 1) -> list[Row]:
+        """At most so many of the next rows."""
+        return list(islice(iter(self.fetchone, None), size))
+
+    def fetchall(self) -> list[Row]:
+        """All rows that are left."""
+        return list(iter(self.fetchone, None))
+
+    def _tuples(self) -> Iterator[Row]:
+        return (row for batch in self for row in self._values(batch))
+
+    def _values(self, batch: RecordBatch) -> Iterator[Row]:
+        from pyspark.sql.pandas.types import from_arrow_type
+
+        zone = zone_of(self._zone)
+        kinds = (from_arrow_type(column.type) for column in batch.columns)
+        columns = [column_values(c, kind, zone) for c, kind in zip(batch.columns, kinds, strict=True)]
+        return zip(*columns, strict=True)
+
+    # ---- text -----------------------------------------------------------------------------
+
+    def show(self, rows: int = FEW) -> None:
+        """Print the first rows, or what was done, and the notes, as the console does. rows: at most so many."""
+        printer = Printer(Preferences(), sys.stdout, sys.stdout, width=_width)
+        if not self.columns:
+            printer.show(Done(message=self.message))
+        else:
+            shown, more = self._first(rows)
+            printer.write(printer.lines(shown))
+            number = counted(len(shown.rows), "row")
+            printer.say(f"(the first {number})" if more else f"({number})")
+        for note in self.notes:
+            printer.remark(f"note: {note}")
+
+    def _first(self, count: int) -> tuple[Rows, bool]:
+        """(the first rows, which stay to be read; whether there are more)."""
+        from pyspark.sql.pandas.types import from_arrow_type
+
+        while sum(batch.num_rows for batch in self._ahead) <= count and self._kept is None and self._fetch():
+            pass
+        batches = self._kept.to_batches() if self._kept is not None else self._ahead
+        taken = list(islice((row for batch in batches for row in self._values(batch)), count + 1))
+        numeric = tuple(is_numeric(from_arrow_type(field.type)) for field in self._schema or ())
+        return Rows((), tuple(self.columns), taken[:count], numeric), len(taken) > count
+
+    def __repr__(self) -> str:
+        columns = zip(self.columns, self.types, strict=True)
+        said = ", ".join(f"{name} {kind}" for name, kind in columns) or self.message
+        return f"<streamsql result: {said or 'done'}>"
+
+    # ---- the end --------------------------------------------------------------------------
+
+    def _fetch(self) -> bool:
+        """Fetch further batches; whether there were some."""
+        batches = next(self._rest, None)
+        if batches is None:
+            self._end()
+            return False
+        self._ahead.extend(batches)
+        return True
+
+    def close(self) -> None:
+        """Fetch no more rows. Queries in the background go on."""
+        self._ahead.clear()
+        self._end()
+
+    def _end(self) -> None:
+        self._rest = iter(())
+        self._close()
+
+    def __enter__(self) -> QueryResult:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the interpreter may be ending
+            self.close()
+
+
+def _width() -> int:
+    """The width of the terminal; 0, for no limit, in a notebook or file."""
+    return window().columns if sys.stdout.isatty() else 0
+
+
+def _arrow_of(result: Result) -> ArrowRows:
+    """The rows of any result. Those that the console itself makes have only texts and numbers."""
+    if isinstance(result, ArrowRows):
+        return result
+    if isinstance(result, Text):
+        result = Rows(columns=("text",), rows=[(line,) for line in result.text.splitlines()])
+    if isinstance(result, Why):
+        verdict = [("verdict", result.verdict), ("code", result.code)]
+        result = Rows(columns=result.columns, rows=[*verdict, *result.rows])
+    if isinstance(result, RowStream):
+        result = result.whole()
+    if not isinstance(result, Rows):
+        return ArrowRows()
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    columns = list(zip(*result.rows, strict=True)) or [()] * len(result.columns)
+    arrays = [_array(values) for values in columns]
+    batch = pa.RecordBatch.from_arrays(arrays, names=list(result.columns))
+    types = (in_capitals(from_arrow_type(array.type).simpleString()) for array in arrays)
+    return ArrowRows((), result.columns, first=[batch], types=tuple(types))
+
+
+def _array(values: tuple[Any, ...]) -> Any:
+    """A column of Arrow; of texts where its values are of several types, or there are none."""
+    import pyarrow as pa
+
+    try:
+        array = pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        array = pa.nulls(len(values))
+    if not pa.types.is_null(array.type):
+        return array
+    return pa.array([None if value is None else str(value) for value in values], pa.string())

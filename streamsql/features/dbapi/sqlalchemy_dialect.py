@@ -1,0 +1,317 @@
+"""The dialect streamsql:// of SQLAlchemy: streamsql:////DIR, also with ?read_only=true, ?master=local[2] and
+settings of Spark. Without a folder the workspace is a temporary one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlalchemy import exc, pool, text, types
+from sqlalchemy.engine import default, reflection
+from sqlalchemy.engine.url import URL
+from sqlalchemy.sql import compiler
+
+from streamsql.features.dbapi import pep249
+from streamsql.language.reference import keywords
+
+STREAM, LIVE_TABLE = "stream", "live table"
+
+
+class SparkType(types.UserDefinedType[Any]):
+    """A type of Spark that SQLAlchemy has none for: its values are those of the cursor."""
+
+    cache_ok = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def get_col_spec(self, **arguments: Any) -> str:
+        """The type as SQL."""
+        return self.name
+
+
+_TYPES: dict[str, type[types.TypeEngine[Any]]] = {
+    "BOOLEAN": types.Boolean,
+    "TINYINT": types.SmallInteger,
+    "SMALLINT": types.SmallInteger,
+    "INT": types.Integer,
+    "BIGINT": types.BigInteger,
+    "FLOAT": types.Float,
+    "DOUBLE": types.Double,
+    "STRING": types.String,
+    "BINARY": types.LargeBinary,
+    "DATE": types.Date,
+    "TIMESTAMP": types.TIMESTAMP,
+    "TIMESTAMP_NTZ": types.DateTime,
+    "TIME": types.Time,
+}
+
+
+def type_of(name: str) -> types.TypeEngine[Any]:
+    """The type of SQLAlchemy for one of Spark, as DESCRIBE writes it."""
+    decimal = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", name)
+    if decimal:
+        return types.Numeric(int(decimal[1]), int(decimal[2]))
+    chars = re.fullmatch(r"(?:VAR)?CHAR\((\d+)\)", name)
+    if chars:
+        return types.String(int(chars[1]))
+    kind = _TYPES.get(re.sub(r"\(\d+\)", "", name))
+    return kind() if kind else SparkType(name)
+
+
+class StreamsqlPreparer(compiler.IdentifierPreparer):
+    """Names in backticks, where one is needed."""
+
+    reserved_words = {word.casefold() for word in keywords()}
+
+    def __init__(self, dialect: default.DefaultDialect) -> None:
+        super().__init__(dialect, initial_quote="`", escape_quote="`")
+
+
+class StreamsqlCompiler(compiler.SQLCompiler):
+    """SELECT as Spark takes it."""
+
+    def limit_clause(self, select: Any, **arguments: Any) -> str:
+        """LIMIT and OFFSET, each alone or both."""
+        parts = (("LIMIT", select._limit_clause), ("OFFSET", select._offset_clause))
+        return "".join(f"\n {word} {self.process(n, **arguments)}" for word, n in parts if n is not None)
+
+    def visit_empty_set_expr(self, element_types: Any, **arguments: Any) -> str:
+        """A query without rows."""
+        return f"SELECT {', '.join('NULL' for _ in element_types or [None])} WHERE 1 != 1"
+
+    def visit_mod_binary(self, binary: Any, operator: Any, **arguments: Any) -> str:
+        """The sign % is none of a parameter."""
+        return f"{self.process(binary.left, **arguments)} % {self.process(binary.right, **arguments)}"
+
+    def get_select_precolumns(self, select: Any, **arguments: Any) -> str:
+        """DISTINCT; Spark has no DISTINCT ON."""
+        return "DISTINCT " if select._distinct else ""
+
+    def returning_clause(self, *arguments: Any, **named: Any) -> str:
+        """Raise CompileError."""
+        raise exc.CompileError("Spark has no RETURNING")
+
+
+class StreamsqlTypes(compiler.GenericTypeCompiler):
+    """Types as Spark writes them."""
+
+    def _string(self, type_: Any, **arguments: Any) -> str:
+        return "STRING"
+
+    visit_VARCHAR = visit_NVARCHAR = visit_CHAR = visit_NCHAR = visit_TEXT = visit_CLOB = _string
+    visit_JSON = visit_UUID = visit_uuid = visit_enum = _string
+
+    def _binary(self, type_: Any, **arguments: Any) -> str:
+        return "BINARY"
+
+    visit_BLOB = visit_BINARY = visit_VARBINARY = visit_large_binary = _binary
+
+    def _double(self, type_: Any, **arguments: Any) -> str:
+        return "DOUBLE"
+
+    visit_FLOAT = visit_DOUBLE = visit_DOUBLE_PRECISION = _double
+
+    def visit_REAL(self, type_: Any, **arguments: Any) -> str:
+        """A number of 32 bits."""
+        return "FLOAT"
+
+    def visit_INTEGER(self, type_: Any, **arguments: Any) -> str:
+        """A number of 32 bits."""
+        return "INT"
+
+    def visit_DATETIME(self, type_: Any, **arguments: Any) -> str:
+        """A moment."""
+        return "TIMESTAMP"
+
+    visit_TIMESTAMP = visit_DATETIME
+
+    def visit_NUMERIC(self, type_: Any, **arguments: Any) -> str:
+        """DECIMAL has no fraction in Spark where no scale is given."""
+        return f"DECIMAL({type_.precision or 38}, {18 if type_.scale is None else type_.scale})"
+
+    visit_DECIMAL = visit_NUMERIC
+
+
+class StreamsqlDDL(compiler.DDLCompiler):
+    """CREATE TABLE of Spark: its tables have no keys and no other constraints."""
+
+    def create_table_constraints(self, table: Any, *options: Any, **arguments: Any) -> str:
+        """None."""
+        return ""
+
+    def visit_create_index(self, create: Any, *options: Any, **arguments: Any) -> str:
+        """Raise CompileError."""
+        raise exc.CompileError("Spark has no indexes")
+
+
+class StreamsqlDialect(default.DefaultDialect):
+    """Live tables and Spark's tables are tables; streams and Spark's views are views: to read one computes its
+    rows from the input that is there. One connection is used for all, as a process has one Spark.
+    """
+
+    name = driver = "streamsql"
+    preparer: type[compiler.IdentifierPreparer] = StreamsqlPreparer
+    statement_compiler = StreamsqlCompiler
+    type_compiler_cls = StreamsqlTypes
+    ddl_compiler = StreamsqlDDL
+    default_paramstyle = "qmark"
+    max_identifier_length = 255
+    supports_statement_cache = True
+    supports_alter = False
+    supports_comments = False
+    supports_default_values = False
+    supports_empty_insert = False
+    supports_multivalues_insert = True
+    supports_native_boolean = True
+    supports_native_decimal = True
+    supports_sane_rowcount = supports_sane_multi_rowcount = False
+    supports_sequences = False
+    postfetch_lastrowid = False
+    preexecute_autoincrement_sequences = False
+    insert_returning = update_returning = delete_returning = False
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        """The module of the DB-API."""
+        return pep249
+
+    @classmethod
+    def get_pool_class(cls, url: URL) -> type[pool.Pool]:
+        """One connection, which threads share."""
+        return pool.StaticPool
+
+    def create_connect_args(self, url: URL) -> Any:
+        """The arguments of streamsql.connect."""
+        query = dict(url.query)
+        options: dict[str, Any] = {
+            "conf": {key: query.pop(key) for key in list(query) if key.startswith("spark.")},
+            "read_only": str(query.pop("read_only", "false")).casefold() in ("true", "1", "yes"),
+            "master": query.pop("master", None),
+        }
+        if query or url.host:
+            other = url.host or next(iter(query))
+            raise exc.ArgumentError(
+                f"streamsql:////DIR?read_only=true&master=…&spark.…=… names a workspace; it has no {other}"
+            )
+        return [url.database or None], options
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        """Nothing: there are no transactions."""
+
+    def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:
+        version = connection.exec_driver_sql("SELECT version()").scalar() or ""
+        return tuple(int(part) for part in re.findall(r"\d+", version.split()[0]))
+
+    def _get_default_schema_name(self, connection: Any) -> str:
+        return str(connection.exec_driver_sql("SELECT current_schema()").scalar())
+
+    def is_disconnect(self, error: Any, connection: Any, cursor: Any) -> bool:
+        """Whether the server was lost."""
+        return getattr(error, "code", "") in ("SERVER_LOST", "CONNECTION_CLOSED")
+
+    # ---- what there is --------------------------------------------------------------------
+
+    def _relations(self, connection: Any, schema: str | None) -> dict[str, str]:
+        """The kind of each relation by its name: stream, live table, table, view, temporary view."""
+        if schema in (None, self.default_schema_name):
+            rows = connection.exec_driver_sql("SHOW TABLES").all()
+            return {row[0]: row[1] for row in rows}
+        name = self.identifier_preparer.quote_identifier(schema or "")
+        views = {row[1] for row in connection.exec_driver_sql(f"SHOW VIEWS IN {name}") if not row[2]}
+        tables = [row[1] for row in connection.exec_driver_sql(f"SHOW TABLES IN {name}") if not row[2]]
+        return {table: "view" if table in views else "table" for table in tables}
+
+    def _named(self, connection: Any, schema: str | None, *kinds: str) -> list[str]:
+        return [name for name, kind in self._relations(connection, schema).items() if kind in kinds]
+
+    @reflection.cache
+    def get_schema_names(self, connection: Any, **arguments: Any) -> list[str]:
+        """The schemas of Spark."""
+        return list(connection.exec_driver_sql("SHOW SCHEMAS").scalars())
+
+    @reflection.cache
+    def get_table_names(self, connection: Any, schema: str | None = None, **arguments: Any) -> list[str]:
+        """Live tables, and tables of Spark."""
+        return self._named(connection, schema, LIVE_TABLE, "table")
+
+    @reflection.cache
+    def get_view_names(self, connection: Any, schema: str | None = None, **arguments: Any) -> list[str]:
+        """Streams, and views of Spark."""
+        return self._named(connection, schema, STREAM, "view")
+
+    @reflection.cache
+    def get_temp_view_names(self, connection: Any, schema: str | None = None, **arguments: Any) -> list[str]:
+        """Temporary views of Spark."""
+        return self._named(connection, schema, "temporary view")
+
+    def has_table(
+        self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
+    ) -> bool:
+        """Whether there is a table, view or stream of a name."""
+        if schema is not None and not self.has_schema(connection, schema):
+            return False
+        folded = {name.casefold() for name in self._relations(connection, schema)}
+        return table_name.casefold() in folded
+
+    def has_schema(self, connection: Any, schema_name: str, **arguments: Any) -> bool:
+        """Whether Spark has a schema of a name."""
+        return schema_name in self.get_schema_names(connection)
+
+    @reflection.cache
+    def get_columns(
+        self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
+    ) -> list[Any]:
+        """The columns of a table, view or stream. Raises NoSuchTableError."""
+        self._check_table(connection, table_name, schema)
+        quote = self.identifier_preparer.quote_identifier
+        own = schema in (None, self.default_schema_name)
+        name = quote(table_name) if own else f"{quote(schema or '')}.{quote(table_name)}"
+        columns = []
+        for column, kind, comment in connection.exec_driver_sql(f"DESCRIBE {name}"):
+            if not column or column.startswith("#"):  # partitions follow
+                break
+            columns.append(
+                {
+                    "name": column,
+                    "type": type_of(kind),
+                    "nullable": True,
+                    "default": None,
+                    "comment": comment or None,
+                }
+            )
+        return columns
+
+    @reflection.cache
+    def get_view_definition(
+        self, connection: Any, view_name: str, schema: str | None = None, **arguments: Any
+    ) -> str:
+        """The statement that makes a view or stream. Raises NoSuchTableError."""
+        kind = self._relations(connection, schema).get(view_name, "")
+        if kind not in (STREAM, "view", "temporary view"):
+            raise exc.NoSuchTableError(view_name)
+        quote = self.identifier_preparer.quote_identifier
+        name = f"{quote(schema)}.{quote(view_name)}" if schema else quote(view_name)
+        what = "STREAM" if kind == STREAM else "TABLE"
+        return "\n".join(connection.execute(text(f"SHOW CREATE {what} {name}")).scalars())
+
+    def _check_table(self, connection: Any, name: str, schema: str | None) -> None:
+        if not self.has_table(connection, name, schema):
+            raise exc.NoSuchTableError(f"{schema}.{name}" if schema else name)
+
+    def get_pk_constraint(
+        self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
+    ) -> Any:
+        """No key. Raises NoSuchTableError."""
+        self._check_table(connection, table_name, schema)
+        return {"constrained_columns": [], "name": None}
+
+    def _none(
+        self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
+    ) -> list[Any]:
+        """None of them. Raises NoSuchTableError."""
+        self._check_table(connection, table_name, schema)
+        return []
+
+    get_foreign_keys = get_indexes = get_unique_constraints = get_check_constraints = _none

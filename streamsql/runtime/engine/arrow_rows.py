@@ -1,0 +1,132 @@
+"""Rows for programs: record batches of Arrow. A timestamp has the session time zone; a value that Arrow has
+no type for (VARIANT, an interval of months) is a text of Spark.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from streamsql.language.struct_types import in_capitals
+from streamsql.results import ArrowRows
+from streamsql.runtime.embedded.carried_values import columns_rebuilt, to_frame, touched
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.row_fetch import record_batches
+
+ZONE = "spark.sql.session.timeZone"
+
+
+def fetch_arrow(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Exception]) -> ArrowRows:
+    """The rows of a DataFrame, fetched as they are read; those of its first batch are there already. failed:
+    as for row_fetch.fetch. Raises Cancelled.
+    """
+    began = time.monotonic()
+    batches = _batches(frame, cancel)
+    first = next(batches)
+
+    def rest() -> Iterator[list[Any]]:
+        try:
+            yield from ([batch] for batch in batches)
+        except Exception as error:
+            cancel.check()
+            raise failed(error) from error
+
+    return _rows_of(frame, [first], rest(), time.monotonic() - began)
+
+
+def collect_arrow(frame: Any, cancel: CancelToken) -> ArrowRows:
+    """All rows of a DataFrame, in memory."""
+    began = time.monotonic()
+    batches = list(_batches(frame, cancel))
+    return _rows_of(frame, batches, iter(()), time.monotonic() - began)
+
+
+def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
+    """All rows of a live table (LiveRows), as of one micro-batch. Runs a job of Spark only for values that
+    are carried in another form.
+    """
+    began = time.monotonic()
+    while True:
+        batch = rows.last_batch
+        table, version = rows.rows()
+        if rows.last_batch == batch:  # no micro-batch came between
+            break
+    if table is None or touched(rows.schema, _as_text):
+        batches = list(_batches(to_frame(spark, table, rows.schema), cancel))
+    else:
+        zoned = _zoned(table, spark.conf.get(ZONE))
+        batches = zoned.to_batches() or [_empty(zoned.schema)]
+    taken = _rows_of(rows, batches, iter(()), time.monotonic() - began, spark.conf.get(ZONE))
+    return ArrowRows(**vars(taken) | {"version": version, "batch": batch})
+
+
+def _rows_of(
+    frame: Any, first: list[Any], rest: Iterator[list[Any]], seconds: float, zone: str = ""
+) -> ArrowRows:
+    """frame: a DataFrame, or anything else with the schema of the rows."""
+    types = tuple(in_capitals(field.dataType.simpleString()) for field in frame.schema.fields)
+    names = tuple(field.name for field in frame.schema.fields)
+    zone = zone or frame.sparkSession.conf.get(ZONE)
+    return ArrowRows((), names, (), first, rest, seconds, types, zone)
+
+
+def _batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:
+    """At least one batch, which may be empty."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    if touched(frame.schema, _as_text):
+        frame = columns_rebuilt(frame, frame.schema, _as_text)
+    schema = to_arrow_schema(frame.schema, timezone=frame.sparkSession.conf.get(ZONE))
+    batches = record_batches(frame, schema, cancel)
+    first = next(batches, None)
+    return chain([_empty(schema) if first is None else first], batches)
+
+
+def _empty(schema: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist([], schema)
+
+
+def _as_text(kind: Any) -> Any:
+    """The function that makes a text of a Column of a Spark type; None for a type that Arrow has."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as t
+
+    if isinstance(kind, t.VariantType):
+        return F.to_json
+    if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType)):
+        return lambda value: value.cast("string")
+    return None
+
+
+def _zoned(table: Any, zone: str) -> Any:
+    """The same moments with a time zone."""
+    import pyarrow as pa
+
+    fields = [field.with_type(_type_with(field.type, zone)) for field in table.schema]
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(table.columns, fields, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _type_with(kind: Any, zone: str) -> Any:
+    """An Arrow type with a time zone in place of that of its timestamps."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_timestamp(kind):
+        return pa.timestamp(kind.unit, zone) if kind.tz else kind
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_type_with(kind.value_type, zone)))
+    if types.is_map(kind):
+        item = kind.item_field.with_type(_type_with(kind.item_type, zone))
+        return pa.map_(kind.key_field.with_type(_type_with(kind.key_type, zone)), item)
+    if types.is_struct(kind):
+        fields = (kind.field(number) for number in range(kind.num_fields))
+        return pa.struct([field.with_type(_type_with(field.type, zone)) for field in fields])
+    return kind
