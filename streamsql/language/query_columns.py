@@ -273,7 +273,7 @@ class QueryColumns:
         every = [name for columns in found.values() for name, _ in columns.named]
         folded = {name.casefold() for name in every} | _aliases(scope) | self.query.computed
         readable = folded | found.keys() | _NO_COLUMNS | TIME_WINDOWS
-        for qualifier, name, column in _free_columns(scope.expression):
+        for qualifier, name, column in free_columns(scope.expression):
             if qualifier in folded or name.startswith("_"):
                 continue  # a field of a struct; of a message or a file
             if qualifier:
@@ -356,9 +356,9 @@ def _names_of(aliases: Any) -> list[str]:
     return [alias if isinstance(alias, str) else alias.name for alias in aliases.aliases]
 
 
-def _free_columns(select: Any) -> Iterator[tuple[str, str, Any]]:
-    """(qualifier, name), folded, and the node of each column of a SELECT: not those of the queries in it,
-    the parameters of lambda functions, hints, units, and names whose first part may be a schema.
+def free_columns(select: Any) -> Iterator[tuple[str, str, Any]]:
+    """(qualifier, name), folded, and the node of each column of a SELECT or an expression: not those of the
+    queries in it, the parameters of lambda functions, hints, units, and names whose first part may be a schema.
     """
     exp = exp_module()
     parameters: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connectors
@@ -16,6 +17,7 @@ from streamsql.plan.lowering.window_tables import COLUMNS as OF_WINDOW_TABLE
 
 __all__ = ["Columns", "NameAndType", "Resolver", "Tables", "hint_of_columns", "list_columns"]
 
+Resolved = TypeVar("Resolved", bound=QueryColumns)
 Tables = Callable[[str], Sequence[NameAndType]]
 """Returns the columns of a live table or a table of Spark by its name; () when they are not known."""
 MOST_LEVELS = 20
@@ -73,7 +75,7 @@ class Resolver:
             return UNKNOWN
         self._level += 1
         try:
-            return self._of(self._read(text)).outputs()
+            return self.query_columns(self._read(text), QueryColumns).outputs()
         except StreamsqlError:
             return UNKNOWN
         finally:
@@ -84,10 +86,11 @@ class Resolver:
 
     def missing(self, query: Query) -> list[tuple[Span, list[str]]]:
         """For each name of a query that no relation has: its place, and the columns that there are."""
-        return self._of(query).missing()
+        return self.query_columns(query, QueryColumns).missing()
 
-    def _of(self, query: Query) -> QueryColumns:
-        return QueryColumns(query, self.of_name, lambda own: self._of_window_table(own, query))
+    def query_columns(self, query: Query, kind: type[Resolved]) -> Resolved:
+        """The resolver of one query. kind: QueryColumns, or a class that can tell more of it."""
+        return kind(query, self.of_name, lambda own: self._of_window_table(own, query))
 
     def _of_window_table(self, own: ConsoleRelation, query: Query) -> Columns:
         call = own.node.get("WindowCall") if own.kind == "WindowTable" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamsql.errors import StreamsqlError
 from streamsql.language.expression import WINDOW_TYPE
 from streamsql.language.query import Query, read_query
-from streamsql.language.query_columns import Surroundings, type_in
+from streamsql.language.query_columns import QueryColumns, Surroundings, type_in
 from streamsql.language.struct_types import struct_fields
 from streamsql.language.unfinished.repair import CURSOR, read_completed, read_unfinished
 from streamsql.plan.resolver import NameAndType, Resolver, Tables
@@ -18,7 +18,7 @@ class ColumnResolver(Resolver):
 
     def around(self, text: str) -> Surroundings:
         """What the name at the cursor can mean; see unfinished/repair.py for the text."""
-        return self._of(read_completed(text)).around(CURSOR)
+        return self.query_columns(read_completed(text), QueryColumns).around(CURSOR)
 
     def _read(self, text: str) -> Query:
         try:
