@@ -358,7 +358,8 @@ def _names_of(aliases: Any) -> list[str]:
 
 def free_columns(select: Any) -> Iterator[tuple[str, str, Any]]:
     """(qualifier, name), folded, and the node of each column of a SELECT or an expression: not those of the
-    queries in it, the parameters of lambda functions, hints, units, and names whose first part may be a schema.
+    queries in it, the parameters of lambda functions, hints, units, and names whose first part may be a
+    schema.
     """
     exp = exp_module()
     parameters: set[str] = set()

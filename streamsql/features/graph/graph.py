@@ -189,9 +189,12 @@ def as_text(graph: Graph, *, columns: bool = False) -> str:
     whether each edge has its columns.
     """
     targets = {edge.target.casefold() for edge in graph.edges}
-    roots = [key for key in graph.nodes if key not in targets] or list(graph.nodes)[:1]
+    roots = sorted(graph.nodes, key=lambda key: key in targets)
     shown: set[str] = set()
-    lines = [line for root in roots for line in _branch(graph, root, "", "", shown, columns, "")]
+    lines: list[str] = []
+    for root in roots:
+        if root not in targets or root not in shown:  # one of a circle comes from nothing else
+            lines += _branch(graph, root, "", "", shown, columns, "")
     return "\n".join(lines)
 
 

@@ -13,8 +13,9 @@ from conftest import Console
 from prometheus_client.parser import text_string_to_metric_families
 from scripts import run_process
 
+from streamsql.cli.addresses import address_of
 from streamsql.errors import UsageFault
-from streamsql.features.metrics.endpoint import address_of, open_endpoint
+from streamsql.features.metrics.endpoint import open_endpoint
 from streamsql.features.metrics.query_metrics import behind
 
 ROOMS = ("streamsql/features/metrics/", "streamsql/runtime/")
@@ -84,15 +85,15 @@ def test_the_backlog_of_a_source() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_addresses_and_mistakes(console: Console) -> None:
-    assert [address_of(a) for a in ("9464", ":9464", "0.0.0.0:1", "[::1]:2")] == [
+    assert [address_of(a, "--metrics", 9464) for a in ("9464", ":9464", "0.0.0.0:1", "[::1]:2")] == [
         ("127.0.0.1", 9464), ("127.0.0.1", 9464), ("0.0.0.0", 1), ("::1", 2),
     ]  # fmt: skip
     with pytest.raises(UsageFault, match="--metrics takes an address, not localhost"):
-        address_of("localhost")
+        address_of("localhost", "--metrics", 9464)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         asked = run_process("--no-config", "--metrics", str(port), "-e", "SHOW STREAMS;")
-    said = f"error[BAD_ADDRESS]: the metrics endpoint 127.0.0.1:{port} cannot be opened: address already in use\n"
+    said = f"error[BAD_ADDRESS]: --metrics cannot listen on 127.0.0.1:{port}: address already in use\n"
     assert (asked.code, asked.err.startswith(said)) == (2, True), asked.err
     opened = run_process("--no-config", "--metrics", "0", "-e", "SHOW STREAMS;")
     assert opened.code == 0 and opened.err.startswith("metrics: http://127.0.0.1:"), opened.err
