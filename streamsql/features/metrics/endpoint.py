@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import hmac
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-from streamsql.cli.addresses import address_of, cannot_listen, shown_address
+from streamsql.cli.addresses import address_of, cannot_listen, is_loopback, shown_address
 from streamsql.cli.command_line import CommandLine
+from streamsql.errors import UsageFault
 from streamsql.output.printer import Printer
 from streamsql.runtime.parts import SessionParts
+
+TOKEN = "STREAMSQL_METRICS_TOKEN"
+"""The variable with the token that Prometheus sends as credentials; needed where other machines reach it."""
+
+App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 @dataclass(frozen=True)
@@ -19,27 +31,65 @@ class Endpoint:
     server: Any
 
     def close(self) -> None:
+        """End it."""
         self.server.shutdown()
         self.server.server_close()
 
 
 def serve_metrics(line: CommandLine, parts: SessionParts, printer: Printer) -> None:
     """Serve the metrics of a session if --metrics asks for it. Raises UsageFault."""
-    if line.flags["metrics"]:
-        printer.say(f"metrics: {open_endpoint(parts, line.flags['metrics']).url}")
+    address = line.flags["metrics"]
+    if not address:
+        return
+    printer.say(f"metrics: {open_endpoint(parts, address).url}")
+    if not is_loopback(address_of(address, "--metrics", 9464)[0]):
+        printer.warn("other machines reach the metrics, and they are not encrypted")
 
 
 def open_endpoint(parts: SessionParts, address: str) -> Endpoint:
     """Serve the metrics of a session, on a thread of its own. Raises UsageFault."""
-    from prometheus_client import CollectorRegistry, start_http_server
+    from prometheus_client import CollectorRegistry, make_wsgi_app
+    from prometheus_client.exposition import ThreadingWSGIServer
 
     from streamsql.features.metrics.query_metrics import QueryMetrics
 
     host, port = address_of(address, "--metrics", 9464)
+    token = os.environ.get(TOKEN, "")
+    if not (token or is_loopback(host)):
+        raise UsageFault(
+            f"other machines would reach the metrics on {host} without a secret",
+            hint=f"export {TOKEN}=…, and give it to Prometheus as authorization, credentials",
+            code="BAD_ADDRESS",
+        )
+
+    class Server(ThreadingWSGIServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
     registry = CollectorRegistry(auto_describe=False)
     registry.register(QueryMetrics(parts))
     try:
-        server, _ = start_http_server(port, host, registry)
+        server = make_server(host, port, _guarded(make_wsgi_app(registry), token), Server, _Silent)
     except OSError as error:
         raise cannot_listen("--metrics", host, port, error) from None
+    threading.Thread(target=server.serve_forever, daemon=True, name="metrics").start()
     return Endpoint(f"http://{shown_address(host, server.server_port)}/metrics", server)
+
+
+class _Silent(WSGIRequestHandler):
+    """Logs no requests."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+
+def _guarded(app: App, token: str) -> App:
+    """The application for who sends the token; for all if it is ""."""
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        given = str(environ.get("HTTP_AUTHORIZATION", ""))
+        if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            start("401 Unauthorized", [("WWW-Authenticate", "Bearer"), ("Content-Type", "text/plain")])
+            return [b"the token of STREAMSQL_METRICS_TOKEN is missing or wrong\n"]
+        return app(environ, start)
+
+    return answer

@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from conftest import Console
@@ -15,7 +16,7 @@ from scripts import run_process
 
 from streamsql.cli.addresses import address_of
 from streamsql.errors import UsageFault
-from streamsql.features.metrics.endpoint import open_endpoint
+from streamsql.features.metrics.endpoint import TOKEN, open_endpoint
 from streamsql.features.metrics.query_metrics import behind
 
 ROOMS = ("streamsql/features/metrics/", "streamsql/runtime/")
@@ -97,3 +98,23 @@ def test_addresses_and_mistakes(console: Console) -> None:
     assert (asked.code, asked.err.startswith(said)) == (2, True), asked.err
     opened = run_process("--no-config", "--metrics", "0", "-e", "SHOW STREAMS;")
     assert opened.code == 0 and opened.err.startswith("metrics: http://127.0.0.1:"), opened.err
+
+
+def test_other_machines_need_a_token(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN, raising=False)
+    with pytest.raises(UsageFault, match="without a secret") as refused:
+        open_endpoint(console.session.parts, "0.0.0.0:0")
+    assert refused.value.hint.startswith(f"export {TOKEN}=")
+    monkeypatch.setenv(TOKEN, "a secret")
+    endpoint = open_endpoint(console.session.parts, "0.0.0.0:0")
+    try:
+        url = endpoint.url.replace("0.0.0.0", "127.0.0.1")
+        for header in ({}, {"Authorization": "Bearer a"}, {"Authorization": "Basic a secret"}):
+            with pytest.raises(HTTPError) as error:
+                urllib.request.urlopen(urllib.request.Request(url, headers=header))
+            assert error.value.code == 401
+        given = urllib.request.Request(url, headers={"Authorization": "Bearer a secret"})
+        with urllib.request.urlopen(given) as page:
+            assert b"streamsql_spark_running" in page.read()
+    finally:
+        endpoint.close()
