@@ -21,6 +21,8 @@ MICRO_BATCH = frozenset({"default", "every", "once", "available_now"})
 TRIGGERS = ("default", "every", "available_now", "once", "continuous", "real_time")
 PYTHON_NAME = "module.name"
 """The kind of an option that names a Python function or class."""
+COORDINATES = "list of group:artifact:version"
+"""The kind of an option that lists packages of Maven."""
 HERE = "the folder of the script"
 """The default of an option that CREATE replaces by the folder of its script."""
 
@@ -141,7 +143,8 @@ class Connector:
     a FORMAT can say of the lines of files. keeps_log:
     Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
     it may need that Spark has not; by default the one of its own name. once_by_batch_id: a micro-batch that
-    batch_writer writes again is there once.
+    batch_writer writes again is there once. not_known: a property of its streams or sinks, "read" or "write",
+    and what only Spark or its format knows of it.
     """
 
     name = ""
@@ -164,6 +167,7 @@ class Connector:
     once_by_batch_id = False
     packages: tuple[str, ...] = ()
     open_prefix = ""
+    not_known: tuple[tuple[str, str, str], ...] = ()
 
     def format_of(self, stream: Stream) -> str:
         """The format of a stream's messages; empty when the connector has no formats."""
@@ -341,6 +345,7 @@ _KINDS = {
     "positive integer": lambda v: v.isascii() and v.isdigit() and 0 < len(v.lstrip("0")) < 19,
     "boolean": lambda v: v.casefold() in ("true", "false"),
     PYTHON_NAME: lambda v: "." in v and all(part.isidentifier() for part in v.split(".")),
+    COORDINATES: lambda v: all(re.fullmatch(r"\s*[\w.-]+(:[\w.-]+){2}\s*", part) for part in v.split(",")),
 }
 
 

@@ -25,6 +25,7 @@ from streamsql.connectors.python import Python
 from streamsql.connectors.rate import Rate
 from streamsql.connectors.rate_micro_batch import RateMicroBatch
 from streamsql.connectors.socket import Socket
+from streamsql.connectors.spark import SparkFormat
 from streamsql.connectors.text import Text
 from streamsql.connectors.xml import Xml
 from streamsql.errors import EngineFault, NameFault, RuleFault, did_you_mean
@@ -33,7 +34,7 @@ from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
     Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Given, Datagen,
-    Memory, Console, Jdbc, Foreach, ForeachBatch, Python, Noop,
+    Memory, Console, Jdbc, Foreach, ForeachBatch, Python, SparkFormat, Noop,
 )  # fmt: skip
 
 
@@ -85,7 +86,8 @@ def connector(name: Name, purpose: str = "") -> Connector:
     if named is None:
         raise NameFault(
             f"there is no connector {name.value}",
-            hint=did_you_mean(name.value, usable) or f"connectors: {', '.join(usable)}",
+            hint=did_you_mean(name.value, usable)
+            or f"connectors: {', '.join(usable)}; another format of Spark: USING spark OPTIONS (format '…')",
             span=name.span,
             code="UNKNOWN_CONNECTOR",
         )

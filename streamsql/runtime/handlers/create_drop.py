@@ -11,10 +11,10 @@ from streamsql.calls import Assign, Node, evaluate
 from streamsql.connectors.option_values import placed, secret_options
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import InputFault, Note, RuleFault
+from streamsql.errors import InputFault, Note, RuleFault, StreamsqlError
 from streamsql.guard import informing
 from streamsql.language.statements import session as session_statements
-from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.base import Column, Name, Option, Statement
 from streamsql.language.statements.query import DropQuery
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
@@ -23,7 +23,7 @@ from streamsql.plan.stand_ins import given_stream, stand_in_sink, without_source
 from streamsql.plan.statements.definitions import check_watermark
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.analysis_errors import USE_TIME
-from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.engine.spark_errors import UNKNOWN_FORMAT, translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.old_definitions import (
     callers_of_function,
@@ -117,7 +117,7 @@ def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) 
     except Exception as error:
         fault = translate(error, statement)
         if fault.condition != "UNABLE_TO_INFER_SCHEMA":
-            raise fault from error
+            raise _at_option(fault, statement) from error
         fields = []
     if not fields:
         raise InputFault(
@@ -127,6 +127,18 @@ def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) 
             code="MISSING_COLUMNS",
         )
     return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
+
+
+_ABOUT = {UNKNOWN_FORMAT: "format", "PACKAGE_NOT_AVAILABLE": "packages"}
+"""The code of an error → the option that it is about."""
+
+
+def _at_option(fault: StreamsqlError, statement: Statement) -> StreamsqlError:
+    """The error, at the place of the option that it is about if it has none."""
+    options: tuple[Option, ...] = getattr(statement, "options", ())
+    about = (o.value.span for o in options if o.key.value.casefold() == _ABOUT.get(fault.code))
+    fault.span = fault.span or next(about, None)
+    return fault
 
 
 def _inferred(

@@ -80,6 +80,8 @@ def _abilities(described: Connector) -> Iterator[tuple[str, ...]]:
     for name in described.packages or ((described.name,) if described.name in PACKAGES else ()):
         release = PACKAGES[name].releases(metadata.version("pyspark"))[0]
         yield "package", "", "", "", f"{', '.join(release.coordinates)}, fetched when it is first needed"
+    for title, use, text in described.not_known:
+        yield title, use, "", "", text
     if described.takes_key:
         yield "KEY", "write", "", "", "the columns that form the key of a row"
 
