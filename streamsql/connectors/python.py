@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.connectors.base import MICRO_BATCH, PYTHON_NAME, OptionSpec
+from streamsql.connectors.base import MICRO_BATCH, OptionSpec
 from streamsql.connectors.foreach import FOLDER
+from streamsql.connectors.option_kinds import PYTHON_NAME
 from streamsql.connectors.spark import SparkFormat
 from streamsql.definitions import Sink, Stream
 

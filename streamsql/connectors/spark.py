@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from streamsql.calls import Lit, Node, Var
 from streamsql.connectors.base import (
-    COORDINATES,
     MICRO_BATCH,
     Connector,
     OptionSpec,
@@ -16,7 +15,9 @@ from streamsql.definitions import Sink, Stream
 
 _FORMAT = OptionSpec("format", "the name of the format, as Spark knows it, or its class", required=True)
 _PACKAGES = OptionSpec(
-    "packages", "what Maven has it in: group:artifact:version, …; fetched when first needed", COORDINATES
+    "packages",
+    "what Maven has it in: group:artifact:version, …; fetched when first needed",
+    "list of group:artifact:version",
 )
 
 

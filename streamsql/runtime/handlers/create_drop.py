@@ -16,6 +16,7 @@ from streamsql.guard import informing
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Option, Statement
 from streamsql.language.statements.query import DropQuery
+from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
@@ -32,6 +33,7 @@ from streamsql.runtime.handlers.old_definitions import (
     still_called,
 )
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.charsets import check_charsets
 from streamsql.runtime.preflight.csv_headers import check_headers, quoting_notes
 from streamsql.runtime.preflight.csv_inference import exact_columns, with_quoting
 from streamsql.runtime.preflight.file_names import check_file_names
@@ -56,6 +58,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         check_file_names(plan.stream, plan.path.span)
     if plan.code:
         check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
+    _check_charsets(parts, plan.stream, statement)
     entry, notes = with_schema_file(plan.stream, plan.schema_file), tuple[Note, ...]()
     if plan.infer is not None or not parts.config.stand_ins:
         entry = with_schema(entry)
@@ -93,6 +96,13 @@ def _check_types(parts: SessionParts, stream: Stream) -> None:
                 span=column.span if column.span.end else None,
                 code="UNSUPPORTED_TYPE",
             )
+
+
+def _check_charsets(parts: SessionParts, entry: Stream | Sink, statement: Statement) -> None:
+    """Raise SyntaxFault for a character set among the options that Spark does not take."""
+    if isinstance(statement, (CreateStream, CreateSink)) and entry.connector and statement.options:
+        using = connector(Name(entry.connector))
+        check_charsets(lambda: parts.spark, (*(using.reads or ()), *(using.writes or ())), statement.options)
 
 
 def _without_rows(parts: SessionParts, name: str) -> tuple[Note, ...]:
@@ -196,6 +206,7 @@ def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Stateme
         plan = replace(plan, sink=stand_in_sink(plan.sink), code=None, schema_file=None)
     if plan.code:
         check_code(plan.code, plan.sink.option("folder"), connector(Name(plan.sink.connector)), "write")
+    _check_charsets(parts, plan.sink, statement)
     entry = with_schema_file(plan.sink, plan.schema_file)
     parts.update(replace(plan, sink=placed(entry) if parts.store else entry).applied)
     kind = "live table" if entry.is_live else "sink"
