@@ -139,10 +139,10 @@ class Connector:
     module.name option names. open_options: options beside the declared ones are passed on as they
     are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. line_formats: what
     a FORMAT can say of the lines of files. keeps_log:
-    Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
-    it may need that Spark has not; by default the one of its own name. once_by_batch_id: a micro-batch that
-    batch_writer writes again is there once. not_known: a property of its streams or sinks, "read" or "write",
-    and what only Spark or its format knows of it.
+    Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, or by Maven
+    coordinates, what it may need that Spark has not; by default the one of its own name. once_by_batch_id:
+    a micro-batch that batch_writer writes again is there once. not_known: a property of its streams or sinks,
+    "read" or "write", and what only Spark or its format knows of it.
     """
 
     name = ""

@@ -10,20 +10,28 @@ from streamsql.connectors.spark import SparkFormat
 from streamsql.definitions import Sink, Stream
 
 
-class Python(SparkFormat):
-    name = "python"
+class PythonSource(SparkFormat):
+    """The Python Data Source of an installed class. source_class: its name, with that of its module."""
+
     not_read_back = "a Python Data Source writes its rows"
-    help = "a Python Data Source: a class that reads or writes a stream; it receives all other options"
     modes = ("append", "complete")
     triggers = sink_triggers = MICRO_BATCH
-    own = (OptionSpec("class", "the DataSource class, by name", PYTHON_NAME, required=True), FOLDER)
-    not_known = ()
-    code_hint = "class Name(DataSource): … with schema() and simpleStreamReader(schema), or streamWriter(…)"
+    source_class = ""
 
     def format(self, entry: Stream | Sink) -> Node:
         """The call that registers the class and gives the name that Spark knows it by."""
-        folder = entry.option("folder", ".")
-        return Call(Var("data_source"), (Var("spark"), lit(entry.option("class")), lit(folder)))
+        name, folder = entry.option("class", self.source_class), entry.option("folder", ".")
+        return Call(Var("data_source"), (Var("spark"), lit(name), lit(folder)))
+
+
+class Python(PythonSource):
+    """The Python Data Source that an option names."""
+
+    name = "python"
+    help = "a Python Data Source: a class that reads or writes a stream; it receives all other options"
+    own = (OptionSpec("class", "the DataSource class, by name", PYTHON_NAME, required=True), FOLDER)
+    not_known = ()
+    code_hint = "class Name(DataSource): … with schema() and simpleStreamReader(schema), or streamWriter(…)"
 
     def delivery(self, sink: Sink) -> str:
         return "as its code: a micro-batch may be written again after a failure"

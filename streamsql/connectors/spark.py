@@ -13,25 +13,22 @@ from streamsql.connectors.base import (
 )
 from streamsql.definitions import Sink, Stream
 
-_FORMAT = OptionSpec("format", "the name of the format, as Spark knows it, or its class", required=True)
-_PACKAGES = OptionSpec(
-    "packages",
-    "what Maven has it in: group:artifact:version, …; fetched when first needed",
-    "list of group:artifact:version",
-)
-
 
 class SparkFormat(Connector):
-    """A format of Spark's. own: the options that are the console's; Spark is given all others, as written."""
+    """A format of Spark's. spark_name: its name in Spark, or its class; packages: the Maven coordinates that
+    it is in; options: those that it has, which are checked and described; own: those that are the console's
+    and that it does not receive; uses: "read", "write" or both.
+    """
 
-    name = "spark"
     not_read_back = "only its format knows what it has written"
-    help = "any format of Spark, also of a package; it receives all other options unchanged"
+    spark_name = ""
+    uses: tuple[str, ...] = ("read", "write")
+    options: tuple[OptionSpec, ...] = ()
+    own: tuple[OptionSpec, ...] = ()
     triggers = MICRO_BATCH | {"continuous", "real_time"}
     sink_triggers = MICRO_BATCH | {"continuous", "real_time"}
     infers_columns = True
     open_options = True
-    own: tuple[OptionSpec, ...] = (_FORMAT, _PACKAGES)
     not_known: tuple[tuple[str, str, str], ...] = (
         ("replay", "read", "not known: only the format tells whether rows can be read again after a failure"),
         ("read input", "read", "not known: only the format tells whether it deletes what was read"),
@@ -39,12 +36,13 @@ class SparkFormat(Connector):
     )
 
     def __init__(self) -> None:
-        self.reads = self.writes = self.own
+        specs = (*self.own, *self.options)
+        self.reads = specs if "read" in self.uses else None
+        self.writes = specs if "write" in self.uses else None
 
     def format(self, entry: Stream | Sink) -> Node:
         """The name of the format, with the packages that it is in."""
-        listed = entry.option("packages")
-        return Lit(entry.option("format"), tuple(c.strip() for c in listed.split(",")) if listed else ())
+        return Lit(self.spark_name, self.packages)
 
     def _with_options(self, node: Node, entry: Stream | Sink) -> Node:
         return with_options(node, entry.options, skip=(spec.name for spec in self.own))
@@ -59,7 +57,7 @@ class SparkFormat(Connector):
         return self.source(stream, Places(""))
 
     def delivery(self, sink: Sink) -> str:
-        return next(text for name, _, text in self.not_known if name == "delivery")
+        return next((text for name, _, text in self.not_known if name == "delivery"), super().delivery(sink))
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return self._with_options(writer.call("format", self.format(sink)), sink)
@@ -67,3 +65,22 @@ class SparkFormat(Connector):
     def write_batch(self, sink: Sink, frame: Node) -> Node:
         writer = frame.attr("write").call("format", self.format(sink)).call("mode", "append")
         return self._with_options(writer, sink).call("save")
+
+
+class Spark(SparkFormat):
+    """The format that an option names."""
+
+    name = "spark"
+    help = "any format of Spark, also of a package; it receives all other options unchanged"
+    own = (
+        OptionSpec("format", "the name of the format, as Spark knows it, or its class", required=True),
+        OptionSpec(
+            "packages",
+            "what Maven has it in: group:artifact:version, …; fetched when first needed",
+            "list of group:artifact:version",
+        ),
+    )
+
+    def format(self, entry: Stream | Sink) -> Node:
+        listed = entry.option("packages")
+        return Lit(entry.option("format"), tuple(c.strip() for c in listed.split(",")) if listed else ())
