@@ -34,9 +34,13 @@ class Var(Node):
 
 @dataclass(frozen=True)
 class Lit(Node):
-    """A text, number, truth value, None, or a list of nodes (as a tuple)."""
+    """A text, number, truth value, None, or a list of nodes (as a tuple).
+
+    packages: of the name of a format, the Maven coordinates without which Spark does not know it.
+    """
 
     value: Any
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

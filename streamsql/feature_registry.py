@@ -11,18 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from streamsql.guard import log
-
-FEATURES = "streamsql.features"
-"""The package of the console's own features. Entry points of that group name further packages."""
+from streamsql import plug_in_loader
+from streamsql.plug_in_loader import FEATURES, loaded
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Feature:
     """What a feature adds; its package has it as FEATURE.
 
@@ -61,26 +60,33 @@ def own_features() -> tuple[Feature, ...]:
 
 
 @cache
+def plug_ins() -> dict[Feature, EntryPoint]:
+    """The features of other distributions, with their entry points. One that cannot be used is omitted."""
+    return {feature: point for point, feature in loaded(FEATURES, _feature)}
+
+
+def _feature(package: Any) -> Feature:
+    feature = package.FEATURE
+    if not isinstance(feature, Feature):
+        raise TypeError(f"{package.__name__}.FEATURE is no Feature")
+    if feature.statements:
+        feature.module(feature.statements)
+    return feature
+
+
+def omit(feature: Feature, error: Exception) -> None:
+    """Do without a plug-in that turns out to be wrong."""
+    plug_in_loader.omit(plug_ins().pop(feature), error)
+
+
 def features() -> tuple[Feature, ...]:
-    """All features. A plug-in that cannot be imported is logged and omitted."""
-    from importlib.metadata import entry_points
-
-    found = list(own_features())
-    for point in entry_points(group=FEATURES):
-        try:
-            feature = point.load().FEATURE
-            if feature.statements:
-                feature.module(feature.statements)
-            found.append(feature)
-        except Exception as error:  # of one package that is installed: the console works without it
-            log(error, f"the feature {point.name} is not there")
-    return tuple(found)
+    """All features: those of the console, then those of plug-ins."""
+    return (*own_features(), *plug_ins())
 
 
-def plug_in_folders() -> list[Path]:
-    """The folders of plug-ins, with their grammar and HELP topics. Others have these in grammars/."""
-    plug_ins = features()[len(own_features()) :]
-    return [Path(import_module(plug_in.package).__file__ or "").parent for plug_in in plug_ins]
+def folder(feature: Feature) -> Path:
+    """The folder of a plug-in, with its grammar and HELP topics. Others have these in grammars/."""
+    return Path(import_module(feature.package).__file__ or "").parent
 
 
 def statement_modules() -> Iterator[ModuleType]:

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from conftest import ROOT
 
 from streamsql import feature_registry
 from streamsql.cli.command_line import Command
-from streamsql.feature_registry import Feature, features, own_features
+from streamsql.feature_registry import Feature, own_features
 from streamsql.language.statements.base import Statement
 
 ROOMS = ("streamsql/features/", "streamsql/feature_registry.py", "grammars/")
@@ -67,80 +66,6 @@ def test_what_a_feature_names_is_there(feature: Feature) -> None:
         assert isinstance(feature.named(reference), Command)
     for reference in (*feature.checks.values(), *feature.extends.values()):
         assert callable(feature.named(reference))
-
-
-PLUG_IN = {
-    "__init__.py": """
-from streamsql.feature_registry import Feature
-
-FEATURE = Feature(__name__, statements="statement", planners="plan", handlers="run")
-""",
-    "statement.py": """
-from dataclasses import dataclass
-from typing import ClassVar
-
-from streamsql.language.statements.base import Statement
-
-
-@dataclass(frozen=True, kw_only=True)
-class Greet(Statement):
-    topic: ClassVar[str] = "greetings"
-""",
-    "plan.py": """
-from dataclasses import dataclass
-
-from greetings.statement import Greet
-from streamsql.plan.basic_plans import Plan
-
-
-@dataclass(frozen=True)
-class Greeting(Plan):
-    word: str
-
-
-PLANNERS = {Greet: lambda statement, context: Greeting("hello")}
-""",
-    "run.py": """
-from greetings.plan import Greeting
-from streamsql.results import Done
-
-PLANS = {Greeting: lambda parts, plan, statement: Done(message=plan.word)}
-""",
-    "greetings.gram": "# GREET greets.\n#> GREET;\nGreet <- 'GREET' ~\n",
-    "greetings.md": "# greetings: words at the beginning\nGREET; says hello.\n",
-}
-
-
-@pytest.mark.usefixtures("processes")
-def test_a_feature_of_another_distribution_is_found(tmp_path: Path) -> None:
-    package, metadata = tmp_path / "greetings", tmp_path / "greetings-1.dist-info"
-    for folder, files in (
-        (package, PLUG_IN),
-        (
-            metadata,
-            {
-                "entry_points.txt": "[streamsql.features]\ngreetings = greetings\n",
-                "METADATA": "Name: greetings\n",
-            },
-        ),
-    ):
-        folder.mkdir()
-        for name, text in files.items():
-            (folder / name).write_text(text)
-    code, out, err = console(ROOT, tmp_path, "-e", "GREET; HELP GREET; HELP greetings;", more=str(tmp_path))
-    assert (code, err) == (0, "hello\n")
-    assert "GREET greets." in out
-    assert "greetings: words at the beginning" in out
-
-
-def test_a_feature_that_cannot_be_imported_is_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("broken", "no_such_module_of_a_plug_in", feature_registry.FEATURES)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
-    features.cache_clear()
-    try:
-        assert features() == own_features()
-    finally:
-        features.cache_clear()
 
 
 def test_classes_of_the_kernel_are_of_no_feature() -> None:

@@ -221,7 +221,7 @@ def test_secrets_are_shown_nowhere(console: Console, tmp_path: Path) -> None:
     [
         ("OPTIONS (table 't')", "jdbc needs the option url"),
         ("OPTIONS (url 'jdbc:sqlite:x')", "jdbc needs the option table"),
-        ("OPTIONS (url 'sqlite:x', table 't')", "a JDBC URL starts with jdbc:"),
+        ("OPTIONS (url 'sqlite:x', table 't')", "option url takes a JDBC address, not 'sqlite:x'"),
         (
             "OPTIONS (url 'jdbc:postgresql://h/d?password=x', table 't')",
             "a password in the url would be shown",

@@ -702,7 +702,7 @@ def test_what_real_time_mode_has(query: str, monkeypatch: pytest.MonkeyPatch) ->
     [
         (f"INSERT INTO nothing AS QUERY q {NOW} SELECT id FROM fast", NOW, "a noop sink does not support"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "rate, which ticks reads from,"),
-        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "supported sources: kafka, quick; supported sinks: kafka, quick"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "supported sources: kafka, spark, quick; supported sinks: kafka, spark, quick"),
         (f"INSERT INTO out AS QUERY q OUTPUT MODE APPEND {NOW} SELECT id FROM fast", "OUTPUT MODE APPEND", "only output mode update"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN other o ON f.id = o.id",
          "JOIN other o ON f.id = o.id", "real-time mode joins a stream only with static tables"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from streamsql.catalog import Catalog
 from streamsql.cli.findings import Reporter
 from streamsql.cli.unknown_names import UnknownColumns, UnknownTables
 from streamsql.config.preferences import Preferences, is_preference
+from streamsql.connectors.registry import connector
 from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
 from streamsql.guard import internal
 from streamsql.language.dialects.translation import Translation
@@ -17,7 +18,7 @@ from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.spark_grammar import SWITCHES, Switches
 from streamsql.language.spark_syntax import missing_end, queries_of, syntax_fault
-from streamsql.language.statements.base import Statement
+from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.language.statements.spark import Spark
 from streamsql.output.printer import Printer
@@ -25,7 +26,7 @@ from streamsql.output.script_runner import included
 from streamsql.plan.chosen_dialect import translation_of
 from streamsql.plan.context import EXTENSIONS, Context
 from streamsql.plan.planner import plan
-from streamsql.plan.plans import Plan
+from streamsql.plan.plans import DefineSink, DefineStream, Plan
 
 
 @dataclass
@@ -87,7 +88,7 @@ class Checker:
         found.faults = list({fault.span: fault for fault in reversed(found.faults)}.values())[::-1]
         if planned is None or found.faults:
             return found
-        found.notes = [*((note, None) for note in planned.notes), *notes]
+        found.notes = [*((note, None) for note in (*planned.notes, *_left_to_format(planned))), *notes]
         self._unknown.follow(statement)
         for query in queries_of(statement):
             read = read_query(query.text)
@@ -145,6 +146,17 @@ _ANSWERED = ("UNKNOWN_", "OTHER_CONSOLE")
 """The codes of errors of the console that say more than where the grammar stops."""
 
 _NOT_CHECKED = Note("LEFT_TO_SPARK", "not checked: names and columns of this query, which only Spark reads")
+
+
+def _left_to_format(planned: Plan) -> Iterator[Note]:
+    """The note about a stream or sink of which only its format knows the options and columns."""
+    if not isinstance(planned, (DefineStream, DefineSink)):
+        return
+    entry = planned.stream if isinstance(planned, DefineStream) else planned.sink
+    if not entry.connector or not connector(Name(entry.connector)).not_known:
+        return
+    parts = "format, options and columns" if getattr(planned, "infer", None) else "format and options"
+    yield Note("LEFT_TO_SPARK", f"not checked: the {parts} of {entry.name}, which only Spark knows")
 
 
 def check(

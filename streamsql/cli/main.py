@@ -120,7 +120,7 @@ def run_console(options: argparse.Namespace, preferences: Preferences) -> int:
     for server_of in extensions("connect server"):
         line = replace(line, server=server_of(line))
     messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=line.quiet)
-    for warning in line.config.warnings:
+    for warning in (*line.config.warnings, *_plug_in_warnings()):
         messages.warn(warning)
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if at_terminal and not (line.serving or line.inputs or line.check):
@@ -137,6 +137,19 @@ def run_console(options: argparse.Namespace, preferences: Preferences) -> int:
 
         return check_scripts(line, printer)
     return _run_scripts(line, printer)
+
+
+def _plug_in_warnings() -> list[str]:
+    """The warnings about plug-ins that cannot be used. Loads all plug-ins, if there are any."""
+    from streamsql import plug_in_loader
+
+    if not plug_in_loader.are_there():
+        return []
+    from streamsql.connectors.registry import connectors
+    from streamsql.language.statements.registry import STATEMENTS
+
+    assert connectors() and STATEMENTS
+    return plug_in_loader.warnings()
 
 
 CONSOLE = Command(command_parser, run_console, ordered=True)

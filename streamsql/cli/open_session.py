@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamsql import plug_in_loader
 from streamsql.cli.command_line import CommandLine, commands
 from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import Preferences
@@ -58,6 +59,7 @@ def open_session(
         arrow=arrow,
     )
     log_to(config.log)
+    plug_in_loader.write_log()
     session: Session = line.server.session(config) if line.server else Session(config, spark)
     for opened in extensions("session") if not line.check else ():
         opened(line, session.parts, printer)

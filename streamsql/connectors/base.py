@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streamsql.calls import Call, Node, Var, lit
+from streamsql.connectors.option_kinds import KINDS
 from streamsql.definition_sql import column_sql
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
@@ -19,19 +20,16 @@ ALL_MODES = ("append", "update", "complete")
 # The kinds of trigger that run micro-batches, which every source and sink takes.
 MICRO_BATCH = frozenset({"default", "every", "once", "available_now"})
 TRIGGERS = ("default", "every", "available_now", "once", "continuous", "real_time")
-PYTHON_NAME = "module.name"
-"""The kind of an option that names a Python function or class."""
 HERE = "the folder of the script"
 """The default of an option that CREATE replaces by the folder of its script."""
 
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """One option. kind: text, number, positive integer, boolean, path, duration or module.name; secret:
-    never shown.
+    """One option. kind: one of option_kinds.KINDS, or path, or text; secret: never shown.
 
-    choices: all values that it can have, where they are few and known; others are those
-    that the pattern `others` describes. cased: whether Spark tells capitals from small letters there.
+    choices: all values that it can have beside those of its kind, where they are few and known; others are
+    those that the pattern `others` describes. cased: whether Spark tells capitals from small letters there.
     """
 
     name: str
@@ -45,10 +43,12 @@ class OptionSpec:
     cased: bool = False
 
     def takes(self, value: str) -> bool:
-        """Whether a value is one of the choices, if there are any."""
+        """Whether a value is one of the choices, or of the kind."""
         folded = value if self.cased else value.casefold()
         choices = self.choices if self.cased else tuple(c.casefold() for c in self.choices)
-        return not choices or folded in choices or bool(self.others and re.fullmatch(self.others, value))
+        if folded in choices or bool(self.others and re.fullmatch(self.others, value)):
+            return True
+        return KINDS[self.kind].takes(value) if self.kind in KINDS else not choices
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ PROGRESS_OPTIONS = (
         default="false",
     ),
     OptionSpec(
-        ASYNC_INTERVAL, "minimum time between two such records, in milliseconds", "number", default="1000"
+        ASYNC_INTERVAL, "minimum time between two such records", "number of milliseconds", default="1000"
     ),
 )
 """Of the sinks that support it (Spark guide, "Asynchronous Progress Tracking"), which are told of it when the
@@ -139,9 +139,10 @@ class Connector:
     module.name option names. open_options: options beside the declared ones are passed on as they
     are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. line_formats: what
     a FORMAT can say of the lines of files. keeps_log:
-    Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
-    it may need that Spark has not; by default the one of its own name. once_by_batch_id: a micro-batch that
-    batch_writer writes again is there once.
+    Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, or by Maven
+    coordinates, what it may need that Spark has not; by default the one of its own name. once_by_batch_id:
+    a micro-batch that batch_writer writes again is there once. not_known: a property of its streams or sinks,
+    "read" or "write", and what only Spark or its format knows of it.
     """
 
     name = ""
@@ -164,6 +165,7 @@ class Connector:
     once_by_batch_id = False
     packages: tuple[str, ...] = ()
     open_prefix = ""
+    not_known: tuple[tuple[str, str, str], ...] = ()
 
     def format_of(self, stream: Stream) -> str:
         """The format of a stream's messages; empty when the connector has no formats."""
@@ -336,14 +338,6 @@ def tracks_asynchronously(sink: Sink) -> bool:
     return sink.meant == sink.connector and sink.option(ASYNC_PROGRESS).casefold() == "true"
 
 
-_KINDS = {
-    "number": lambda v: v.lstrip("+-").isdigit(),
-    "positive integer": lambda v: v.isascii() and v.isdigit() and 0 < len(v.lstrip("0")) < 19,
-    "boolean": lambda v: v.casefold() in ("true", "false"),
-    PYTHON_NAME: lambda v: "." in v and all(part.isidentifier() for part in v.split(".")),
-}
-
-
 def filled_in(
     specs: tuple[OptionSpec, ...], options: tuple[Option, ...], here: str
 ) -> tuple[tuple[str, str], ...]:
@@ -400,20 +394,21 @@ def _check_value(connector: Connector, spec: OptionSpec, option: Option) -> None
             span=option.value.span,
             code="BAD_OPTION_VALUE",
         )
-    check = _KINDS.get(spec.kind)
-    if check and not check(option.value.value):
+    check_value(spec, option.value)
+
+
+def check_value(spec: OptionSpec, value: Name) -> None:
+    """Raise SyntaxFault for a value that is not of the kind of its option."""
+    if not spec.takes(value.value):
+        article = "an" if spec.kind[0] in "aeiou" else "a"
+        *most, last = [*spec.choices, *([f"{article} {spec.kind}"] if spec.kind in KINDS else [])]
+        kinds = f"{', '.join(most)} or {last}" if most else last
+        hint = KINDS[spec.kind].hint(value.value) if spec.kind in KINDS else ""
         raise SyntaxFault(
-            f"option {spec.name} takes a {spec.kind}, not '{option.value.value}'",
-            detail=spec.help,
-            span=option.value.span,
-            code="BAD_OPTION_VALUE",
-        )
-    if not spec.takes(option.value.value):
-        *most, last = spec.choices
-        raise SyntaxFault(
-            f"option {spec.name} takes {', '.join(most)} or {last}, not '{option.value.value}'",
-            hint=did_you_mean(option.value.value, spec.choices),
-            span=option.value.span,
+            f"option {spec.name} takes {kinds}, not '{value}'",
+            detail="" if spec.choices else spec.help,
+            hint=did_you_mean(value.value, spec.choices) or hint,
+            span=value.span,
             code="BAD_OPTION_VALUE",
         )
 

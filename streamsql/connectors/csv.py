@@ -14,10 +14,12 @@ class Csv(FileConnector):
         OptionSpec("header", "the first line holds the column names", "boolean", default="false"),
         OptionSpec("sep", "separator between fields", default=","),
         OptionSpec("delimiter", "same as sep"),
-        OptionSpec("quote", "quote character", default='"'),
-        OptionSpec("escape", "escape character for quotes", default="\\"),
-        OptionSpec("charToEscapeQuoteEscaping", "escape character for the escape character"),
-        OptionSpec("comment", "first character of comment lines, which are skipped"),
+        OptionSpec("quote", "quote character", "single character", default='"'),
+        OptionSpec("escape", "escape character for quotes", "single character", default="\\"),
+        OptionSpec(
+            "charToEscapeQuoteEscaping", "escape character for the escape character", "single character"
+        ),
+        OptionSpec("comment", "first character of comment lines, which are skipped", "single character"),
         OptionSpec("inferSchema", "infer column types, not only names", "boolean"),
         OptionSpec("preferDate", "infer dates before timestamps", "boolean"),
         OptionSpec(
@@ -33,7 +35,7 @@ class Csv(FileConnector):
         OptionSpec("nanValue", "text that means not-a-number", default="NaN"),
         OptionSpec("positiveInf", "text that means infinity", default="Inf"),
         OptionSpec("negativeInf", "text that means negative infinity", default="-Inf"),
-        OptionSpec("maxColumns", "maximum number of columns in a line", "number"),
+        OptionSpec("maxColumns", "maximum number of columns in a line", "positive integer"),
         OptionSpec("maxCharsPerColumn", "maximum length of a field", "number"),
         OptionSpec(
             "unescapedQuoteHandling",

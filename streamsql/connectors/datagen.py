@@ -34,13 +34,15 @@ class Datagen(Connector):
     help = "generated rows; the same seed gives the same rows in every run"
     needs_columns = True
     reads: tuple[OptionSpec, ...] = (
-        OptionSpec("rowsPerSecond", "rows per second of clock time", "number", default="10"),
+        OptionSpec("rowsPerSecond", "rows per second of clock time", "positive number", default="10"),
         OptionSpec(
-            "rowsPerBatch", "rows per micro-batch, as fast as possible, instead of rowsPerSecond", "number"
+            "rowsPerBatch",
+            "rows per micro-batch, as fast as possible, instead of rowsPerSecond",
+            "positive number",
         ),
         OptionSpec("seed", "seed of the generated values", "number", default="0"),
         OptionSpec("start", "event time of the first row, with rowsPerBatch", default="2024-01-01 00:00:00"),
-        OptionSpec("numPartitions", "number of partitions", "number"),
+        OptionSpec("numPartitions", "number of partitions", "positive integer"),
     )
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:

@@ -17,6 +17,7 @@ from streamsql.connectors.base import (
 )
 from streamsql.connectors.event_metrics import measured
 from streamsql.connectors.messages import Payload
+from streamsql.connectors.option_kinds import SPARK_CHARSET
 from streamsql.definitions import ROW_FILES, Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
@@ -30,16 +31,18 @@ JAVA_CLASS = r"\w+(\.\w+)+"
 SOURCE_OPTIONS = (
     PATH,
     OptionSpec("maxFilesPerTrigger", "maximum number of new files in a micro-batch", "positive integer"),
-    OptionSpec("maxBytesPerTrigger", "maximum size of the new files in a micro-batch", "text"),
+    OptionSpec(
+        "maxBytesPerTrigger", "maximum size of the new files in a micro-batch", "positive number of bytes"
+    ),
     OptionSpec(
         "maxCachedFiles",
         "maximum number of listed files cached for later micro-batches",
-        "number",
+        "integer from 0",
         default="10000",
     ),
     OptionSpec("latestFirst", "newest files first", "boolean", default="false"),
     OptionSpec("fileNameOnly", "identify files by name only, not by full path", "boolean", default="false"),
-    OptionSpec("maxFileAge", "maximum age of a file, relative to the newest file", "text", default="7d"),
+    OptionSpec("maxFileAge", "maximum age of a file, relative to the newest file", "duration", default="7d"),
     OptionSpec(
         "cleanSource",
         "what happens to read files: archive, delete or off",
@@ -82,11 +85,11 @@ COLUMN_OPTIONS = (
     OptionSpec("timeFormat", "pattern of times of day"),
     OptionSpec("timeZone", "time zone of timestamps without one"),
     OptionSpec("locale", "language of day and month names", default="en-US"),
-    OptionSpec("encoding", "character set", default="UTF-8"),
-    OptionSpec("charset", "same as encoding"),
+    OptionSpec("encoding", "character set", SPARK_CHARSET, default="UTF-8"),
+    OptionSpec("charset", "same as encoding", SPARK_CHARSET),
     OptionSpec("lineSep", "line separator"),
     OptionSpec("multiLine", "a record may span several lines", "boolean", default="false"),
-    OptionSpec("samplingRatio", "fraction of the rows used to infer the columns"),
+    OptionSpec("samplingRatio", "fraction of the rows used to infer the columns", "fraction"),
     OptionSpec("singleVariantColumn", "read each record into one VARIANT column with this name"),
 )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.connectors.base import HERE, PYTHON_NAME, Connector, OptionSpec
+from streamsql.connectors.base import HERE, Connector, OptionSpec
+from streamsql.connectors.option_kinds import PYTHON_NAME
 from streamsql.definitions import Sink, Stream
 
 FOLDER = OptionSpec(

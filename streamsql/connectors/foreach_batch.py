@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 
 from streamsql.calls import Node
-from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec
+from streamsql.connectors.base import Connector, OptionSpec
 from streamsql.connectors.foreach import FOLDER, loaded
+from streamsql.connectors.option_kinds import PYTHON_NAME
 from streamsql.definitions import Sink
 
 

@@ -6,7 +6,7 @@ from streamsql.calls import Call, Node, Var, lit
 from streamsql.connectors.base import Connector, OptionSpec, read, with_options
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Sink
-from streamsql.errors import RuleFault, SyntaxFault
+from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Name, Option
 from streamsql.secrets import ranges
 
@@ -22,7 +22,9 @@ class Jdbc(Connector):
     once_by_batch_id = True
     packages = ("postgresql", "sqlite")
     writes = (
-        OptionSpec("url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", required=True),
+        OptionSpec(
+            "url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", "JDBC address", required=True
+        ),
         OptionSpec("table", "the table to write to; created if it does not exist", required=True),
         OptionSpec("user", "the database user"),
         OptionSpec("password", "the user's password", secret=True),
@@ -32,7 +34,7 @@ class Jdbc(Connector):
             "isolationLevel",
             "isolation level of the transactions that fill the staging table",
         ),
-        OptionSpec("queryTimeout", "time limit of a statement, in seconds", "number", default="0"),
+        OptionSpec("queryTimeout", "time limit of a statement, in seconds", "number of seconds", default="0"),
         OptionSpec("sessionInitStatement", "SQL that runs at the start of each session"),
         OptionSpec("createTableOptions", "text added to CREATE TABLE"),
         OptionSpec("createTableColumnTypes", "column types for CREATE TABLE"),
@@ -74,13 +76,6 @@ class Jdbc(Connector):
 
     def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
         url = options["url"].value
-        if not url.value.startswith("jdbc:"):
-            raise SyntaxFault(
-                "a JDBC URL starts with jdbc:",
-                hint="jdbc:postgresql://host/database",
-                span=url.span,
-                code="BAD_OPTION_VALUE",
-            )
         if ranges(url.value):
             raise RuleFault(
                 "a password in the url would be shown",

@@ -37,8 +37,8 @@ _TIMES = (
 )
 _CSV = (
     OptionSpec("sep", "separator between fields of a csv payload", default=","),
-    OptionSpec("quote", "quote character of a csv payload", default='"'),
-    OptionSpec("escape", "escape character for quotes in a csv payload", default="\\"),
+    OptionSpec("quote", "quote character of a csv payload", "single character", default='"'),
+    OptionSpec("escape", "escape character for quotes in a csv payload", "single character", default="\\"),
     OptionSpec("nullValue", "text that means NULL in a csv payload"),
 )
 _AVRO = (

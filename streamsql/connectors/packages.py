@@ -26,7 +26,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Package:
-    """name: what asks for it; probe: a class that is there when it is.
+    """name: what asks for it; probe: a class that is there when it is, "" where none is known.
 
     formats: what a program reads or writes that needs it; calls: the functions; url: the databases that it
     connects to, as their URLs begin. matching: coordinates of the release of
@@ -116,15 +116,18 @@ class Use:
 
 
 def needed(program: Program) -> list[Package]:
-    """The packages that a program needs."""
+    """The packages that a program needs: known ones, and those that its formats name."""
     use = use_of(program)
-    return [
+    known_packages = [
         package
         for package in _ALL
         if package.formats & use.formats
         or package.calls & use.calls
         or (package.url and any(text.startswith(package.url) for text in use.texts))
     ]
+    formats = (v for call in calls_in(program) for v in call.args if isinstance(v, Lit) and v.packages)
+    named = (Package(str(format.value), "", matching=Release(format.packages)) for format in formats)
+    return [*known_packages, *dict.fromkeys(named)]
 
 
 def use_of(program: Program) -> Use:

@@ -12,9 +12,9 @@ class Rate(Connector):
     fixed_columns = (Column("timestamp", "TIMESTAMP"), Column("value", "BIGINT"))
     triggers = MICRO_BATCH | {"continuous"}
     reads: tuple[OptionSpec, ...] | None = (
-        OptionSpec("rowsPerSecond", "rows per second", "number", default="1"),
+        OptionSpec("rowsPerSecond", "rows per second", "positive number", default="1"),
         OptionSpec("rampUpTime", "time until the full rate is reached", "duration", default="0s"),
-        OptionSpec("numPartitions", "number of partitions", "number"),
+        OptionSpec("numPartitions", "number of partitions", "positive integer"),
     )
 
     def source(self, stream: Stream, places: Places) -> Node:

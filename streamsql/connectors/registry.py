@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from typing import Any
 
+from streamsql import plug_in_loader
 from streamsql.connectors.avro import Avro
 from streamsql.connectors.base import Connector
 from streamsql.connectors.console import Console
@@ -25,15 +28,16 @@ from streamsql.connectors.python import Python
 from streamsql.connectors.rate import Rate
 from streamsql.connectors.rate_micro_batch import RateMicroBatch
 from streamsql.connectors.socket import Socket
+from streamsql.connectors.spark import Spark
 from streamsql.connectors.text import Text
 from streamsql.connectors.xml import Xml
 from streamsql.errors import EngineFault, NameFault, RuleFault, did_you_mean
-from streamsql.guard import log
 from streamsql.language.statements.base import Name
+from streamsql.plug_in_loader import CONNECTORS, loaded
 
 _BUILT_IN: tuple[type[Connector], ...] = (
     Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Given, Datagen,
-    Memory, Console, Jdbc, Foreach, ForeachBatch, Python, Noop,
+    Memory, Console, Jdbc, Foreach, ForeachBatch, Python, Spark, Noop,
 )  # fmt: skip
 
 
@@ -41,19 +45,18 @@ _BUILT_IN: tuple[type[Connector], ...] = (
 def connectors() -> dict[str, Connector]:
     """Connector name (folded) → connector."""
     by_name: dict[str, Connector] = {c.name: c() for c in _BUILT_IN}
-    for point in entry_points(group="streamsql.connectors"):
-        try:
-            by_name[point.name.casefold()] = point.load()()
-        except Exception as error:  # of one package that is installed: the other connectors work without it
-            log(error, f"the connector {point.name} is not there")
-            _broken()[point.name.casefold()] = f"{type(error).__name__}: {error}"
+    for _, made in loaded(CONNECTORS, lambda kind: _checked(kind(), by_name)):
+        by_name[made.name.casefold()] = made
     return by_name
 
 
-@cache
-def _broken() -> dict[str, str]:
-    """Name (folded) → why the plug-in of that connector cannot be loaded."""
-    return {}
+def _checked(made: Any, by_name: Mapping[str, Connector]) -> Connector:
+    """The connector of a plug-in. Raises TypeError for what is none, ValueError for a name that is taken."""
+    if not isinstance(made, Connector):
+        raise TypeError(f"{type(made).__name__} is no Connector")
+    if not re.fullmatch(r"[A-Za-z][\w-]*", made.name) or made.name.casefold() in by_name:
+        raise ValueError(f"its name {made.name} is taken, or no name of a connector")
+    return made
 
 
 def connector(name: Name, purpose: str = "") -> Connector:
@@ -74,10 +77,10 @@ def connector(name: Name, purpose: str = "") -> Connector:
             span=name.span,
             code="PACKAGE_NOT_AVAILABLE",
         )
-    if named is None and name.value.casefold() in _broken():
+    if named is None and (reason := plug_in_loader.reason(CONNECTORS, name.value)):
         raise EngineFault(
             f"the plug-in of the connector {name.value} cannot be loaded",
-            detail=_broken()[name.value.casefold()],
+            detail=reason,
             span=name.span,
             code="MISSING_MODULE",
         )
@@ -85,7 +88,8 @@ def connector(name: Name, purpose: str = "") -> Connector:
     if named is None:
         raise NameFault(
             f"there is no connector {name.value}",
-            hint=did_you_mean(name.value, usable) or f"connectors: {', '.join(usable)}",
+            hint=did_you_mean(name.value, usable)
+            or f"connectors: {', '.join(usable)}; another format of Spark: USING spark OPTIONS (format '…')",
             span=name.span,
             code="UNKNOWN_CONNECTOR",
         )

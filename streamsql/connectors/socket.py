@@ -17,7 +17,7 @@ from streamsql.language.statements.base import Column, Name, Option
 
 _OWN = (
     OptionSpec("host", "name or address of the server", required=True),
-    OptionSpec("port", "its TCP port", "number", required=True),
+    OptionSpec("port", "its TCP port", "number from 1 to 65535", required=True),
     OptionSpec("includeTimestamp", "add a column with the time of arrival", "boolean", default="false"),
 )
 _FIELDS = {"_value": "value", "_timestamp": "timestamp"}

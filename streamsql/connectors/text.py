@@ -2,6 +2,7 @@
 
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import FileConnector
+from streamsql.connectors.option_kinds import CHARSET
 from streamsql.language.statements.base import Column
 
 
@@ -13,5 +14,5 @@ class Text(FileConnector):
     own = (
         OptionSpec("wholetext", "a file is one row", "boolean", default="false"),
         OptionSpec("lineSep", "line separator"),
-        OptionSpec("encoding", "character set", default="UTF-8"),
+        OptionSpec("encoding", "character set", CHARSET, default="UTF-8"),
     )

@@ -1,10 +1,17 @@
 """xml: directories of XML files. Options: Spark guide, "XML Files"."""
 
+from dataclasses import replace
+
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
+from streamsql.connectors.option_kinds import CHARSET, SPARK_CHARSET
 
-# Spark's XML reader takes no lineSep: an element ends where its tag does.
-_SHARED = tuple(s for s in COLUMN_OPTIONS if s.name not in ("lineSep", "multiLine"))
+# Spark's XML reader takes no lineSep (an element ends where its tag does), and all character sets of Java.
+_SHARED = tuple(
+    replace(spec, kind=CHARSET) if spec.kind == SPARK_CHARSET else spec
+    for spec in COLUMN_OPTIONS
+    if spec.name not in ("lineSep", "multiLine")
+)
 
 
 class Xml(FileConnector):

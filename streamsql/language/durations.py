@@ -148,6 +148,13 @@ def seconds(duration: str) -> float:
     return sum(float(n) * _SECONDS[_unit(u)] for n, u in _duration_pairs(duration))
 
 
+def length(text: str) -> float | None:
+    """The seconds of a duration such as 7 days; None for a text that is none."""
+    text = _INTERVAL.sub("", text)
+    units = [_unit(unit) for _, unit in _duration_pairs(text)]
+    return seconds(text) if units and all(unit in _SECONDS for unit in units) else None
+
+
 def _interval_part(node: Node) -> str:
     unit = node.get("Unit")
     assert unit

@@ -23,8 +23,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from streamsql import feature_registry
 from streamsql.errors import Source, Span, SyntaxFault
-from streamsql.feature_registry import plug_in_folders
 from streamsql.language.grammar_reader import Reader
 from streamsql.language.misplaced_words import hint_at, meant_word
 from streamsql.language.terminals import TERMINALS
@@ -335,11 +335,26 @@ def grammar_folder() -> Path:
 
 @cache
 def load() -> Grammar:
-    """The grammar of the language, read once."""
+    """The grammar of the language, read once. A plug-in whose rules cannot be read is omitted."""
     folder = grammar_folder()
-    files = sorted(folder.glob("*.gram")) + sorted((folder / "statements").glob("*.gram"))
-    files += [file for plug_in in plug_in_folders() for file in sorted(plug_in.glob("*.gram"))]
-    return Grammar([f.read_text(encoding="utf-8") for f in files])
+    texts = [*texts_in(folder), *texts_in(folder / "statements")]
+    grammar = Grammar(texts)
+    for plug_in in tuple(feature_registry.plug_ins()):
+        try:
+            own = texts_in(feature_registry.folder(plug_in))
+            extended = Grammar([*texts, *own])
+            for rule in extended.rules.keys() - grammar.rules.keys():
+                extended.expected(rule, [])
+        except Exception as error:
+            feature_registry.omit(plug_in, error)
+        else:
+            grammar, texts = extended, [*texts, *own]
+    return grammar
+
+
+def texts_in(folder: Path) -> list[str]:
+    """The texts of the .gram files of a folder."""
+    return [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.gram"))]
 
 
 def _words(expected: dict[str, None]) -> Iterator[str]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from streamsql.error_codes import CODES, NOTES
-from streamsql.feature_registry import plug_in_folders
+from streamsql.feature_registry import folder, plug_ins
+from streamsql.guard import informing
 from streamsql.language.grammar import grammar_folder
 
 _LISTS = {"errors": CODES, "notes": NOTES}
@@ -76,9 +78,15 @@ def _goes_on(before: str, line: str) -> bool:
 @cache
 def topics() -> dict[str, Topic]:
     """All topics by name, in alphabetical order."""
-    folders = (grammar_folder() / "topics", *plug_in_folders())
-    pages = [_read(page.read_text(encoding="utf-8")) for folder in folders for page in folder.glob("*.md")]
-    return {topic.name: topic for topic in sorted(pages, key=lambda page: page.name)}
+    pages = list[Topic]()
+    for place in (*map(folder, plug_ins()), grammar_folder() / "topics"):
+        pages += informing(lambda place=place: _pages(place), [])  # type: ignore[misc]
+    by_name = {page.name: page for page in pages}  # a page of the console hides one of a plug-in
+    return {name: by_name[name] for name in sorted(by_name)}
+
+
+def _pages(folder: Path) -> list[Topic]:
+    return [_read(page.read_text(encoding="utf-8")) for page in folder.glob("*.md")]
 
 
 def _read(page: str) -> Topic:

@@ -449,7 +449,7 @@ WRONG = [
     ("SINK s", "", "{url}", "rows go to several topics", "schemaRegistry"),
     ("SINK s", "FORMAT avro", "topic 't', wireFormat 'confluent'", "needs a schema registry", "wireFormat"),
     ("STREAM s", "", "topic 't', {url}, wireFormat 'plain'", "have the wire format confluent", "wireFormat"),
-    ("STREAM s", "", "topic 't', schemaRegistry 'host:8081'", "a schema registry is http://host:port, not 'host:8081'", "'host:8081'"),
+    ("STREAM s", "", "topic 't', schemaRegistry 'host:8081'", "option schemaRegistry takes a list of http://host:port, not 'host:8081'", "'host:8081'"),
     ("STREAM s", "", "topic 't', {url}, schemaRegistry.basic.auth.userinfo 'x'", "did you mean schemaRegistry.basic.auth.user.info?", "schemaRegistry.basic.auth.userinfo"),
     ("STREAM s", "", "topic 't', autoRegister 'true', {url}", "kafka has no option autoRegister", "autoRegister"),
 ]  # fmt: skip

@@ -150,14 +150,14 @@ def _instead(package: Package, jar: str) -> str:
 
 def _packages(context: Context) -> list[Package]:
     """The packages that streams, sinks and queries need."""
-    wanted = {name: None for e in _entries(context) if (name := e.connector) in PACKAGES}
+    wanted = {PACKAGES[name]: None for e in _entries(context) if (name := e.connector) in PACKAGES}
     for query in context.catalog.queries.values():
         try:
             plan = start_plan(query, context)
         except StreamsqlError:
             continue  # START QUERY says why
-        wanted |= {p.name: None for p in needed(plan.program + plan.writer(plan.choices[0].mode))}
-    return [PACKAGES[name] for name in wanted]
+        wanted |= dict.fromkeys(needed(plan.program + plan.writer(plan.choices[0].mode)))
+    return list(wanted)
 
 
 def _paths(context: Context) -> Iterator[Row]:

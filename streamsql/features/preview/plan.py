@@ -9,8 +9,8 @@ from glob import glob
 
 from streamsql.calls import Assign, Program
 from streamsql.connectors import debezium
-from streamsql.connectors.base import check_options, filled_in
-from streamsql.connectors.kafka import check_servers, client_settings
+from streamsql.connectors.base import check_options, check_value, filled_in
+from streamsql.connectors.kafka import SERVERS, client_settings
 from streamsql.connectors.registry import connector
 from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.errors import InputFault, NameFault, RuleFault, did_you_mean
@@ -161,7 +161,7 @@ def show_topics(statement: ShowTopics, context: Context) -> Plan:
             )
     given = [(o.key.value, o.value.value) for o in statement.options]
     if statement.servers:
-        check_servers(statement.servers)
+        check_value(SERVERS[0], statement.servers)
         return Topics(
             client_settings([("servers", statement.servers.value), *given]), statement.like, statement.servers
         )

@@ -4,10 +4,12 @@ to grammars/, both with the same name.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from functools import cache
+from types import ModuleType
 
-from streamsql.feature_registry import statement_modules
-from streamsql.language.grammar import load
+from streamsql.feature_registry import folder, omit, own_features, plug_ins
+from streamsql.language.grammar import Grammar, load, texts_in
 from streamsql.language.statements import (
     checkpoint,
     explain,
@@ -40,12 +42,32 @@ _FILES = (
 )
 _LAST = (select, spark)
 """What no other file has."""
-STATEMENTS: dict[str, type[Statement]] = {
-    name: kind
-    for file in (*_FILES, *statement_modules(), *_LAST)
-    for name, kind in vars(file).items()
-    if isinstance(kind, type) and issubclass(kind, Statement) and kind.__module__ == file.__name__
-}
+
+
+def _statements(file: ModuleType) -> Iterator[tuple[str, type[Statement]]]:
+    """The statements that a module defines, by their names."""
+    for name, kind in vars(file).items():
+        if isinstance(kind, type) and issubclass(kind, Statement) and kind.__module__ == file.__name__:
+            yield name, kind
+
+
+def _of_plug_ins(own: Container[str]) -> Iterator[tuple[str, type[Statement]]]:
+    """The statements of plug-ins. One with a statement that has no rule, or an own one, is omitted."""
+    load()  # omits those whose rules cannot be read
+    for plug_in in tuple(plug_ins()):
+        rules = Grammar(texts_in(folder(plug_in))).rules
+        found = dict(_statements(plug_in.module(plug_in.statements))) if plug_in.statements else {}
+        missing = ", ".join(name for name in found if name not in rules or name in own)
+        if missing:
+            omit(plug_in, LookupError(f"there is no rule of its own for {missing}"))
+        else:
+            yield from found.items()
+
+
+_OF_FEATURES = [feature.module(feature.statements) for feature in own_features() if feature.statements]
+_OWN = dict(statement for file in (*_FILES, *_OF_FEATURES) for statement in _statements(file))
+_OTHERS = dict(statement for file in _LAST for statement in _statements(file))
+STATEMENTS: dict[str, type[Statement]] = _OWN | dict(_of_plug_ins(_OWN | _OTHERS)) | _OTHERS
 """By grammar rule."""
 
 

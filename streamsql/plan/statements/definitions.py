@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.catalog import Catalog
-from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
+from streamsql.connectors.base import Connector, OptionSpec, check_options, filled_in
 from streamsql.connectors.messages import SCHEMA_FILE
+from streamsql.connectors.option_kinds import PYTHON_NAME
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Query, Sink, Stream
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean

@@ -49,6 +49,7 @@ class Packages:
         self.offline = offline
         self.say = say
         self.news: list[Note] = []
+        self._added: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def provide(self, spark: Any, program: Program, cancel: CancelToken) -> None:
@@ -61,8 +62,14 @@ class Packages:
     def load(self, spark: Any, package: Package, cancel: CancelToken) -> None:
         """Load a package if Spark does not have it. Raises as `provide`."""
         with cancel.holding(self._lock):
-            if not can_load(spark, package.probe):
+            if not self._is_there(spark, package):
                 self._add(spark, package, cancel)
+
+    def _is_there(self, spark: Any, package: Package) -> bool:
+        """Whether Spark has a package: its class can be loaded, or its jars were added."""
+        if package.probe:
+            return can_load(spark, package.probe)
+        return (spark.sparkContext.applicationId, _key(package, spark.version)) in self._added
 
     def for_program(self, program: Program) -> dict[str, str]:
         """The settings with which a stand-alone program loads the packages that it needs."""
@@ -80,7 +87,7 @@ class Packages:
     def jars(self, package: Package, version: str) -> list[str]:
         """The jars of a package that was fetched before; empty when it was not, or a jar is missing."""
         try:
-            paths = json.loads((self.cache / NOTES).read_text("utf-8")).get(f"{package.name} {version}", [])
+            paths = json.loads((self.cache / NOTES).read_text("utf-8")).get(_key(package, version), [])
         except (OSError, ValueError):
             return []
         return paths if all(Path(jar).is_file() for jar in paths) else []
@@ -95,7 +102,8 @@ class Packages:
             spark.sql(f"ADD JAR '{jar}'")
         use_added_jars(spark)
         _use_in_threads(spark)
-        if not can_load(spark, package.probe):
+        self._added.add((spark.sparkContext.applicationId, _key(package, version)))
+        if not self._is_there(spark, package):
             raise EngineFault(
                 f"the package for {package.name} does not contain {package.probe}",
                 detail=", ".join(jars),
@@ -186,7 +194,7 @@ class Packages:
             notes = json.loads(file.read_text("utf-8"))
         except (OSError, ValueError):
             notes = {}
-        notes[f"{package.name} {version}"] = jars
+        notes[_key(package, version)] = jars
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
             new = file.with_suffix(".new")
@@ -194,6 +202,12 @@ class Packages:
             new.replace(file)
         except OSError:
             pass  # then it is resolved again next time
+
+
+def _key(package: Package, version: str) -> str:
+    """What the jars of a package are recorded under: its name, or its coordinates where it has no probe."""
+    name = package.name if package.probe else ",".join(package.matching.coordinates)
+    return f"{name} {version}"
 
 
 def _locked(lock: FileLock) -> bool:

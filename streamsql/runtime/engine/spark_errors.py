@@ -310,6 +310,10 @@ def _of_java(java: Any, text: str, relations: Iterable[str]) -> StreamsqlError:
             "connection refused", detail=head, hint="is the server running on that port?", code="NO_SERVER"
         )
     if kind.endswith("ClassNotFoundException"):
+        said = (clean(cause.getMessage() or "") for cause in others)
+        if text := next((text for name, text in said if name == UNKNOWN_FORMAT), ""):
+            fact, detail = first_sentence(text)
+            return EngineFault(fact, detail=detail, hint=_FORMAT_HINT, condition=UNKNOWN_FORMAT)
         return EngineFault(
             f"Spark has no class {head}",
             hint="add its package: --packages group:name:version",
@@ -318,6 +322,9 @@ def _of_java(java: Any, text: str, relations: Iterable[str]) -> StreamsqlError:
     return EngineFault(_lower(head), detail=detail, condition=condition)
 
 
+UNKNOWN_FORMAT = "DATA_SOURCE_NOT_FOUND"
+"""Spark's condition for the name of a format that it does not know."""
+_FORMAT_HINT = "its package: USING spark OPTIONS (…, packages 'group:artifact:version'), or --packages"
 _MAKE_SPACE = "free space on the disk of the workspace, of the sink or of temporary files"
 
 

@@ -11,11 +11,12 @@ from streamsql.calls import Assign, Node, evaluate
 from streamsql.connectors.option_values import placed, secret_options
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import InputFault, Note, RuleFault
+from streamsql.errors import InputFault, Note, RuleFault, StreamsqlError
 from streamsql.guard import informing
 from streamsql.language.statements import session as session_statements
-from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.base import Column, Name, Option, Statement
 from streamsql.language.statements.query import DropQuery
+from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
@@ -23,7 +24,7 @@ from streamsql.plan.stand_ins import given_stream, stand_in_sink, without_source
 from streamsql.plan.statements.definitions import check_watermark
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.analysis_errors import USE_TIME
-from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.engine.spark_errors import UNKNOWN_FORMAT, translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.old_definitions import (
     callers_of_function,
@@ -32,6 +33,7 @@ from streamsql.runtime.handlers.old_definitions import (
     still_called,
 )
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.charsets import check_charsets
 from streamsql.runtime.preflight.csv_headers import check_headers, quoting_notes
 from streamsql.runtime.preflight.csv_inference import exact_columns, with_quoting
 from streamsql.runtime.preflight.file_names import check_file_names
@@ -56,6 +58,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         check_file_names(plan.stream, plan.path.span)
     if plan.code:
         check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
+    _check_charsets(parts, plan.stream, statement)
     entry, notes = with_schema_file(plan.stream, plan.schema_file), tuple[Note, ...]()
     if plan.infer is not None or not parts.config.stand_ins:
         entry = with_schema(entry)
@@ -95,6 +98,13 @@ def _check_types(parts: SessionParts, stream: Stream) -> None:
             )
 
 
+def _check_charsets(parts: SessionParts, entry: Stream | Sink, statement: Statement) -> None:
+    """Raise SyntaxFault for a character set among the options that Spark does not take."""
+    if isinstance(statement, (CreateStream, CreateSink)) and entry.connector and statement.options:
+        using = connector(Name(entry.connector))
+        check_charsets(lambda: parts.spark, (*(using.reads or ()), *(using.writes or ())), statement.options)
+
+
 def _without_rows(parts: SessionParts, name: str) -> tuple[Note, ...]:
     """Give a stream of values an empty folder. Returns a note about the rows of a stream before it."""
     folder = Path(parts.places.values(name))
@@ -117,7 +127,7 @@ def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) 
     except Exception as error:
         fault = translate(error, statement)
         if fault.condition != "UNABLE_TO_INFER_SCHEMA":
-            raise fault from error
+            raise _at_option(fault, statement) from error
         fields = []
     if not fields:
         raise InputFault(
@@ -127,6 +137,18 @@ def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) 
             code="MISSING_COLUMNS",
         )
     return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
+
+
+_ABOUT = {UNKNOWN_FORMAT: "format", "PACKAGE_NOT_AVAILABLE": "packages"}
+"""The code of an error → the option that it is about."""
+
+
+def _at_option(fault: StreamsqlError, statement: Statement) -> StreamsqlError:
+    """The error, at the place of the option that it is about if it has none."""
+    options: tuple[Option, ...] = getattr(statement, "options", ())
+    about = (o.value.span for o in options if o.key.value.casefold() == _ABOUT.get(fault.code))
+    fault.span = fault.span or next(about, None)
+    return fault
 
 
 def _inferred(
@@ -184,6 +206,7 @@ def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Stateme
         plan = replace(plan, sink=stand_in_sink(plan.sink), code=None, schema_file=None)
     if plan.code:
         check_code(plan.code, plan.sink.option("folder"), connector(Name(plan.sink.connector)), "write")
+    _check_charsets(parts, plan.sink, statement)
     entry = with_schema_file(plan.sink, plan.schema_file)
     parts.update(replace(plan, sink=placed(entry) if parts.store else entry).applied)
     kind = "live table" if entry.is_live else "sink"

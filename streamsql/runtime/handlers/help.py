@@ -78,8 +78,11 @@ def _abilities(described: Connector) -> Iterator[tuple[str, ...]]:
         yield "output modes", "write", "", "", _modes(described)
         yield "triggers", "write", "", "", _triggers(described.sink_triggers)
     for name in described.packages or ((described.name,) if described.name in PACKAGES else ()):
-        release = PACKAGES[name].releases(metadata.version("pyspark"))[0]
-        yield "package", "", "", "", f"{', '.join(release.coordinates)}, fetched when it is first needed"
+        package = PACKAGES.get(name)
+        names = package.releases(metadata.version("pyspark"))[0].coordinates if package else (name,)
+        yield "package", "", "", "", f"{', '.join(names)}, fetched when it is first needed"
+    for title, use, text in described.not_known:
+        yield title, use, "", "", text
     if described.takes_key:
         yield "KEY", "write", "", "", "the columns that form the key of a row"
 

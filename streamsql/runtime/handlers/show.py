@@ -52,6 +52,7 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
     if entry.query:
         pairs += [("columns", column_names(parts, entry)), ("query", entry.query)]
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
+    pairs += _not_known(entry, "read")
     readers = [query.name for query in queries_over(entry.name, parts.catalog)]
     pairs += _event_times(parts, entry)
     pairs += [
@@ -60,6 +61,12 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
         ("read by", ", ".join(readers)),
     ]
     return pairs_of(pairs)
+
+
+def _not_known(entry: Stream | Sink, use: str) -> list[tuple[str, str]]:
+    """What is not known of a stream or sink. use: "read" or "write"."""
+    listed = connector(Name(entry.connector)).not_known if entry.connector else ()
+    return [(title, text) for title, purpose, text in listed if purpose == use]
 
 
 def _event_times(parts: SessionParts, entry: Stream) -> list[tuple[str, str]]:
@@ -111,6 +118,7 @@ def _describe_sink(parts: SessionParts, statement: sink.DescribeSink) -> Result:
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
     writer = connector(Name(entry.connector))
     pairs += [
+        *_not_known(entry, "write"),
         ("output modes", ", ".join(writer.modes_of(entry))),
         ("queries", ", ".join(_fed_by(entry, parts))),
     ]

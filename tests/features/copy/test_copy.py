@@ -10,17 +10,14 @@ import re
 import stat
 import threading
 from decimal import Decimal
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from conftest import Console
 
 from streamsql.config.preferences import Preferences
-from streamsql.connectors import registry
 from streamsql.errors import EngineFault, InputFault, RuleFault, StreamsqlError
 from streamsql.language.short_forms import expand
-from streamsql.language.statements.base import Name
 from streamsql.output.copy_file import copy_to_file
 from streamsql.output.printer import Printer
 from streamsql.results import Copied, Rows
@@ -209,20 +206,3 @@ def test_a_fifo_is_written_into(tmp_path: Path) -> None:
 def test_a_folder_is_not_written(path: str) -> None:
     with pytest.raises(InputFault, match=f"cannot write {re.escape(path)}: is a directory"):
         copy_to_file(into(path), lambda: None)
-
-
-def test_a_plug_in_that_cannot_be_loaded_breaks_no_other_connector(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("broken", "no_such_module_of_a_plug_in:Broken", "streamsql.connectors")
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
-    for cached in (registry.connectors, registry._broken):
-        cached.cache_clear()
-    try:
-        assert registry.connector(Name("rate")).name == "rate"
-        with pytest.raises(EngineFault) as caught:
-            registry.connector(Name("broken"))
-        assert caught.value.message == "the plug-in of the connector broken cannot be loaded"
-        assert "no_such_module_of_a_plug_in" in caught.value.detail
-    finally:
-        monkeypatch.undo()
-        for cached in (registry.connectors, registry._broken):
-            cached.cache_clear()
