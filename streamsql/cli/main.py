@@ -120,13 +120,16 @@ def run_console(options: argparse.Namespace, preferences: Preferences) -> int:
     for server_of in extensions("connect server"):
         line = replace(line, server=server_of(line))
     messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=line.quiet)
-    for warning in (*line.config.warnings, *_plug_in_warnings()):
+    for warning in line.config.warnings:
         messages.warn(warning)
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if at_terminal and not (line.serving or line.inputs or line.check):
         return _prompt(line, messages)
+    from streamsql.connectors.registry import plug_in_warnings
     from streamsql.output.printer import Printer
 
+    for warning in plug_in_warnings():
+        messages.warn(warning)
     printer = Printer.beside(messages)
     if line.serving:
         from streamsql.cli.serve_command import serve
@@ -137,19 +140,6 @@ def run_console(options: argparse.Namespace, preferences: Preferences) -> int:
 
         return check_scripts(line, printer)
     return _run_scripts(line, printer)
-
-
-def _plug_in_warnings() -> list[str]:
-    """The warnings about plug-ins that cannot be used. Loads all plug-ins, if there are any."""
-    from streamsql import plug_in_loader
-
-    if not plug_in_loader.are_there():
-        return []
-    from streamsql.connectors.registry import connectors
-    from streamsql.language.statements.registry import STATEMENTS
-
-    assert connectors() and STATEMENTS
-    return plug_in_loader.warnings()
 
 
 CONSOLE = Command(command_parser, run_console, ordered=True)

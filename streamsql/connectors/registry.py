@@ -102,3 +102,13 @@ def connector(name: Name, purpose: str = "") -> Connector:
             code="CONNECTOR_NOT_SUPPORTED",
         )
     return named
+
+
+def plug_in_warnings() -> list[str]:
+    """The warnings about plug-ins that cannot be used. Loads all plug-ins, if there are any."""
+    if not plug_in_loader.are_there():
+        return []
+    from streamsql.language.statements.registry import STATEMENTS
+
+    assert connectors() and STATEMENTS
+    return plug_in_loader.warnings()

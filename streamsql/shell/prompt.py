@@ -115,10 +115,11 @@ class Prompt:
 
     def _make_desk(self) -> None:
         try:
+            from streamsql.connectors.registry import plug_in_warnings
             from streamsql.shell.statement_runner import Desk
 
             session, printer = self._open_session()
-            lines = session.open()
+            lines = [*session.open(), *(f"warning: {warning}" for warning in plug_in_warnings())]
             self._desk = Desk(session, printer, self.interrupted, self.options)
             for line in lines:
                 self.messages.announce(line)
