@@ -32,6 +32,8 @@ _MODULES = {
     "QueryResult": "api.query_result",
     "Watch": "api.watched",
     "connect": "api.connection",
+    "load_ipython_extension": "features.notebook.magics",
+    "unload_ipython_extension": "features.notebook.magics",
 }
 
 

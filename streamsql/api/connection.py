@@ -28,6 +28,7 @@ from streamsql.output.error_text import format_error
 from streamsql.output.script_runner import included
 from streamsql.query_facts import QueryFacts
 from streamsql.results import ArrowRows, Copied, Done, Live, Result, Started, Why, discard
+from streamsql.runtime.console_session import ConsoleSession
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def connect(
     end. read_only: nothing is changed, also while another process holds the workspace. master, conf: of
     Spark, where it is started here. variables: the values of ${name}. config: whether the config file of the
     console is read. spark: a SparkSession of this process that runs already; it is not ended. Raises Error
-    when the workspace cannot be opened: UsageFault with the code WORKSPACE_IN_USE while another process that is
-    no server holds it.
+    when the workspace cannot be opened: UsageFault with the code WORKSPACE_IN_USE while another process that
+    is no server holds it.
     """
     preferences = Preferences()
     with _placed_errors():
@@ -113,6 +114,14 @@ class Connection:
         a result. parameters: the values of ? in their order (of one statement), or a dict of those of :name.
         Raises Error.
         """
+        result = self.run(text, parameters, watches=False)
+        assert isinstance(result, QueryResult)
+        return result
+
+    def run(self, text: str, parameters: Values = (), *, watches: bool = True) -> QueryResult | Live:
+        """For the console's own features: the same, and the result of a WATCH, which refreshes. watches:
+        False refuses it. Raises Error.
+        """
         source = Source("sql", text)
         with _placed_errors(source):
             self._check_open()
@@ -121,8 +130,16 @@ class Connection:
                 raise RuleFault(
                     "values of ? are for one statement", hint="use :name and a dict", code="WRONG_PARAMETERS"
                 )
-            result, thread, notes = self._run_all(statements, parameters, [])
+            result, thread, notes = self._run_all(statements, parameters, [], watches=watches)
+            if isinstance(result, Live):
+                thread.close()
+                return result
             return self._result(result, thread, notes)
+
+    @property
+    def session(self) -> ConsoleSession:
+        """For the console's own features: the session behind the connection."""
+        return self._session
 
     def table(self, name: str) -> QueryResult:
         """The rows of a live table as of one micro-batch: its number is `batch`, and `version` grows with

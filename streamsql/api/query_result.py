@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Note
+from streamsql.errors import Note, UsageFault
 from streamsql.language.struct_types import in_capitals
 from streamsql.output.printer import Printer
 from streamsql.output.terminal import window
@@ -87,8 +87,15 @@ class QueryResult:
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def df(self) -> pd.DataFrame:
-        """The rows as a DataFrame of pandas. Raises Error when the query fails."""
-        return self.arrow().to_pandas()
+        """The rows as a DataFrame of pandas. Raises Error when the query fails, and without pandas."""
+        try:
+            return self.arrow().to_pandas()
+        except ModuleNotFoundError as error:
+            raise UsageFault(
+                f"df() needs a package that is not installed: {error.name}",
+                hint="pip install 'streamsql-console[pandas]'",
+                code="PACKAGE_NOT_AVAILABLE",
+            ) from None
 
     # ---- tuples ---------------------------------------------------------------------------
 
@@ -125,20 +132,20 @@ class QueryResult:
     # ---- text -----------------------------------------------------------------------------
 
     def show(self, rows: int = FEW) -> None:
-        """Print the first rows, or what was done, and the notes, as the console does. rows: at most so many."""
+        """Print the first rows, or what was done, and the notes, as the console does. rows: the most rows."""
         printer = Printer(Preferences(), sys.stdout, sys.stdout, width=_width)
         if not self.columns:
             printer.show(Done(message=self.message))
         else:
-            shown, more = self._first(rows)
+            shown, more = self.head(rows)
             printer.write(printer.lines(shown))
             number = counted(len(shown.rows), "row")
             printer.say(f"(the first {number})" if more else f"({number})")
         for note in self.notes:
             printer.remark(f"note: {note}")
 
-    def _first(self, count: int) -> tuple[Rows, bool]:
-        """(the first rows, which stay to be read; whether there are more)."""
+    def head(self, count: int) -> tuple[Rows, bool]:
+        """(the first rows, at most `count`, which stay to be read; whether there are more)."""
         from pyspark.sql.pandas.types import from_arrow_type
 
         while sum(batch.num_rows for batch in self._ahead) <= count and self._kept is None and self._fetch():

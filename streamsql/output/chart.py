@@ -46,26 +46,22 @@ def chart(
     x or y are omitted. combine: what becomes of several values of y for one x and one line: see
     results.COMBINING; "" to add them up.
     """
-    if combine.startswith("count"):
-        rows = [(x, None if y is None and combine == "count" else 1, name) for x, y, name in rows]
-    points = [(place(x), y, name) for x, y, name in rows if x is not None and is_number(y)]
+    points, added = points_of(rows, combine)
     if not points:
         return [title, "(no rows to draw yet)"][not title :]
-    single = _combined(points, combine)
-    if axes and not combine and len(single) < len(points):
+    if axes and added:
         axes = (axes[0], f"sum({axes[1]})")
-    points = single
     height -= bool(axes)
     if not all(isinstance(x, (int, float, dt.datetime, dt.date)) for x, _, _ in points):
         bars = _bars(points, width, height - bool(title) - 1)
-        note = _not_drawn(len(bars), len(points), "bars")
+        note = not_drawn(len(bars), len(points), "bars")
         heads = [_centred(head, width) for head in (title, note) if head]
         return [*heads, *bars, *([_centred(f"x: {axes[1]}   y: {axes[0]}", width)] if axes else [])]
     kind = type(points[0][0])
     drawn_points, apart = _together([(_on_axis(x), y, name) for x, y, name in points])
-    names, number = _largest(drawn_points)
+    names, number = largest(drawn_points)
     shown = [p for p in drawn_points if p[2] in names]
-    note = _not_drawn(len(names), number, "lines")
+    note = not_drawn(len(names), number, "lines")
     room = height - bool(title) - bool(note) - bool(apart) - 2
     if _dense(shown, names, width) and room // len(names) >= PANEL:
         heads, draw = [title, note, apart], _panels
@@ -76,6 +72,17 @@ def chart(
     days = _days(drawn_points) if issubclass(kind, dt.datetime) else ""
     below = f"x: {axes[0]}{days}   y: {axes[1]}" if axes else ""
     return _lines_of(heads, drawn, width) + ([_centred(below, width)] if below else [])
+
+
+def points_of(rows: Sequence[Point], combine: str) -> tuple[list[Point], bool]:
+    """(the points that are drawn of rows, one for each x of each line; whether values were added up that
+    nobody asked to combine). combine: as for `chart`.
+    """
+    if combine.startswith("count"):
+        rows = [(x, None if y is None and combine == "count" else 1, name) for x, y, name in rows]
+    points = [(place(x), y, name) for x, y, name in rows if x is not None and is_number(y)]
+    single = _combined(points, combine)
+    return single, not combine and len(single) < len(points)
 
 
 def _combined(points: list[Point], combine: str) -> list[Point]:
@@ -139,7 +146,7 @@ def _together(points: list[Point]) -> tuple[list[Point], str]:
     return inside, f"not drawn, far away: {', '.join(said)}"
 
 
-def _largest(points: list[Point]) -> tuple[list[Any], int]:
+def largest(points: list[Point]) -> tuple[list[Any], int]:
     """(the names of the lines that are drawn, the largest, sorted; the number of all lines)."""
     sums: dict[Any, float] = {}
     for _, y, name in points:
@@ -148,7 +155,7 @@ def _largest(points: list[Point]) -> tuple[list[Any], int]:
     return sorted(largest, key=text), len(sums)
 
 
-def _not_drawn(drawn: int, number: int, what: str) -> str:
+def not_drawn(drawn: int, number: int, what: str) -> str:
     """That only the largest lines or bars are drawn; "" where all are."""
     return f"the {drawn} largest of {number} {what} are drawn" if drawn < number else ""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
 from streamsql.output.cells import cut, short
-from streamsql.output.chart import chart, place
+from streamsql.output.chart import Point, chart, place
 from streamsql.output.control_characters import visible
 from streamsql.output.document import Style
 from streamsql.output.drawn_tables import draw
@@ -141,15 +141,21 @@ def _table(snapshot: Snapshot, view: View) -> list[str]:
     return draw(rows, replace(style, width=view.width, narrow=True)).lines
 
 
-def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list[str]:
-    """The plot of WATCH … AS CHART, of the rows of a snapshot."""
+def charted(live: Live, snapshot: Snapshot) -> tuple[list[Point], tuple[str, str]]:
+    """(the rows of WATCH … AS CHART as x, y and the name of the line, the columns of x and y)."""
     x, y, *names = (snapshot.columns.index(c) for c in live.chart)
     rows = [(row[x], row[y], _name([row[n] for n in names])) for row in snapshot.rows]
-    combine, value = live.combine, live.chart[1]
-    if combine:
-        value = combine if combine.endswith("(*)") else f"{combine}({value})"
-    title, axes = f"{value} over {live.chart[0]}", (live.chart[0], value)
-    if names:
+    value = live.chart[1]
+    if live.combine:
+        value = live.combine if live.combine.endswith("(*)") else f"{live.combine}({value})"
+    return rows, (live.chart[0], value)
+
+
+def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list[str]:
+    """The plot of WATCH … AS CHART, of the rows of a snapshot."""
+    rows, axes = charted(live, snapshot)
+    combine, title = live.combine, f"{axes[1]} over {axes[0]}"
+    if live.chart[2:]:
         bars = any(isinstance(place(row[0]), str) for row in rows)
         by = ", ".join([live.chart[0], *live.chart[2:]] if bars else live.chart[2:])
         title = f"{title}, a {'bar' if bars else 'line'} for each {by}"
