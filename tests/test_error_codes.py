@@ -18,7 +18,7 @@ from streamsql.language.topics import topics
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
-KINDS = {StreamsqlError, *StreamsqlError.__subclasses__()}
+KINDS = {StreamsqlError, *(k for k in StreamsqlError.__subclasses__() if k.__module__ == "streamsql.errors")}
 PROSE = ("message", "detail", "hint", "fact", "cause")
 """Attributes whose words are for people."""
 
@@ -56,6 +56,12 @@ PLAIN = {
         "features/testing/command",
         "runtime/engine/settings",
         "features/testing/cases",
+        "features/notebook/magics",
+        "features/setup/examples",
+        "features/setup/shell_completion",
+        "features/setup/support",
+        "features/web/door",
+        "features/mysql/door",
     ),
     "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_waits"),
 }
