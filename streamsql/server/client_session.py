@@ -22,27 +22,26 @@ from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.settings import Settings, rules_setting
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.program_parts import Newest
-from streamsql.runtime.session import Session, StatementSession
+from streamsql.runtime.session import StatementSession
 
 _DEFINING = threading.Lock()
 """Held by a statement that only defines a name: two clients do not define the same one at a time."""
 
 
 class ClientSession(StatementSession):
-    """The session of a client. interactive, read_only, preferences: those of the client; arrow: it takes rows
-    as record batches.
+    """The session of a client. base: of the session that it shares; interactive, read_only, preferences:
+    those of the client; arrow: it takes rows as record batches.
     """
 
     def __init__(
         self,
-        session: Session,
+        base: SessionParts,
         *,
         interactive: bool,
         read_only: bool,
         preferences: Preferences,
         arrow: bool = False,
     ) -> None:
-        base = session.parts
         self._base: Settings = base.settings
         own = replace(base.settings, changed=base.settings.changed | rules_setting(preferences))
         parts = replace(

@@ -117,7 +117,7 @@ class Server:
 
     def _attach(self, frames: FrameSocket, hello: dict[str, Any]) -> None:
         session = ClientSession(
-            self.session,
+            self.session.parts,
             interactive=bool(hello.get("interactive")),
             read_only=bool(hello.get("read_only")),
             preferences=_preferences(hello.get("preferences", {})),

@@ -1,0 +1,54 @@
+"""Addresses on which the console listens: HOST:PORT of a flag."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+
+from streamsql.errors import UsageFault, reason_of
+
+LOOPBACK = "127.0.0.1"
+
+
+def address_of(text: str, flag: str, port: int) -> tuple[str, int]:
+    """(host, port) of `PORT`, `HOST:PORT` or `[IPV6]:PORT`; the host is loopback unless it is given. flag,
+    port: of the hint. Raises UsageFault.
+    """
+    match = re.fullmatch(r"(?:(\[[^\]]+\]|[^:\[\]]*):)?(\d{1,5})", text.strip())
+    if match is None or int(match[2]) > 65535:
+        raise UsageFault(
+            f"{flag} takes an address, not {text}", hint=f"{flag} {LOOPBACK}:{port}", code="BAD_ADDRESS"
+        )
+    return (match[1] or LOOPBACK).strip("[]"), int(match[2])
+
+
+def shown_address(host: str, port: int) -> str:
+    """HOST:PORT as in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def cannot_listen(flag: str, host: str, port: int, error: OSError) -> UsageFault:
+    """The error for an address on which the console cannot listen."""
+    return UsageFault(
+        f"{flag} cannot listen on {shown_address(host, port)}: {reason_of(error)}",
+        hint=f"{flag} HOST:PORT names another address",
+        code="BAD_ADDRESS",
+    )
+
+
+def listening_socket(host: str, port: int, flag: str) -> socket.socket:
+    """A socket that listens. Raises UsageFault."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, OverflowError) as error:
+        fault = error if isinstance(error, OSError) else OSError(str(error))
+        raise cannot_listen(flag, host, port, fault) from None
