@@ -1,0 +1,263 @@
+"""One connection: mysql-mimic's, with what it lacks. It goes on after a wrong password, keeps all rows of a
+result in memory, knows no parameter that is a date or a DECIMAL, and does not see that a client has gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import io
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from decimal import Decimal
+from typing import Any
+
+from mysql_mimic import packets, types
+from mysql_mimic.connection import Connection
+from mysql_mimic.constants import KillKind
+from mysql_mimic.errors import ErrorCode, MysqlError, get_sqlstate
+from mysql_mimic.prepared import PreparedStatement
+from mysql_mimic.results import NullBitmap
+from mysql_mimic.stream import ConnectionClosed
+from mysql_mimic.types import Capabilities, ColumnType
+
+from streamsql.errors import StreamsqlError, SyntaxFault
+from streamsql.features.mysql.statements import Answer, DoorSession
+from streamsql.guard import internal
+from streamsql.language.tokens import tokenize
+from streamsql.output.error_text import format_error
+
+LOGIN = 10.0
+"""The seconds that a client has to log in."""
+WRONG_PASSWORD = 0.5
+"""The seconds after which a wrong password is refused."""
+BEFORE_LOGIN, FULL, MOST = 1 << 16, 0xFFFFFF, 4
+"""The longest packet before the login; the longest frame; the frames of the longest packet."""
+_NUMBERS = {
+    "PARSE_SYNTAX_ERROR": (1064, "42000"),
+    "SYNTAX_ERROR": (1064, "42000"),
+    "TABLE_OR_VIEW_NOT_FOUND": (1146, "42S02"),
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION": (1054, "42S22"),
+    "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION": (1054, "42S22"),
+    "SCHEMA_NOT_FOUND": (1049, "42000"),
+    "READ_ONLY": (1290, "HY000"),
+    "CLAUSE_NOT_SUPPORTED": (1235, "42000"),
+    "WRONG_PARAMETERS": (1210, "HY000"),
+    "CANCELLED": (1317, "70100"),
+    "TLS_NEEDED": (3159, "HY000"),
+}
+"""From our codes to MySQL's numbers and states, which drivers act on."""
+_OTHER = (1105, "HY000")
+
+
+class ClientReader(asyncio.StreamReader):
+    """Reads the frames of a client. gone: is called when it has closed the connection."""
+
+    gone: Callable[[], None] | None = None
+    logged_in = False
+    _full = 0
+
+    async def read(self, n: int = -1) -> bytes:
+        """The head of a frame, whole; b"" at the end. Raises MysqlError for a packet that is too long."""
+        try:
+            head = await self.readexactly(n)
+        except asyncio.IncompleteReadError:
+            return b""
+        length = int.from_bytes(head[:3], "little")
+        self._full = self._full + 1 if length == FULL else 0
+        if self._full > MOST or (length > BEFORE_LOGIN and not self.logged_in):
+            raise MysqlError("the packet is too long", ErrorCode.MALFORMED_PACKET)
+        return head
+
+    def feed_eof(self) -> None:
+        """See asyncio."""
+        super().feed_eof()
+        if self.gone is not None:
+            self.gone()
+
+
+class DoorConnection(Connection):
+    """A connection of the door."""
+
+    session: DoorSession
+
+    async def connection_phase(self) -> None:
+        """The login, within LOGIN seconds. Raises ConnectionClosed for one that is refused."""
+        async with asyncio.timeout(LOGIN):
+            await super().connection_phase()
+        self.stream.reader.logged_in = True
+
+    async def authenticate(self, *arguments: Any, **named: Any) -> None:
+        """mysql-mimic's, but a client that is refused is cut off."""
+        if self.ssl is not None and self.stream.writer.get_extra_info("ssl_object") is None:
+            await self._refuse(StreamsqlError("this door takes TLS connections only", code="TLS_NEEDED"))
+        self.session.username = None
+        await super().authenticate(*arguments, **named)
+        if self.session.username is None:
+            await asyncio.sleep(WRONG_PASSWORD)
+            await self._refuse(None)
+
+    async def _refuse(self, error: Exception | None) -> None:
+        if error is not None:
+            await self.stream.write(self.error(msg=error))
+        self.stream.writer.close()
+        raise ConnectionClosed
+
+    def kill(self, kind: KillKind = KillKind.CONNECTION) -> None:
+        """KILL of another connection, or this one."""
+        self.session.cancel()
+        if kind is KillKind.CONNECTION:
+            super().kill(kind)
+
+    def error(self, *, msg: Any, code: int = ErrorCode.UNKNOWN_ERROR) -> bytes:
+        """The packet of an error. msg: the exception, or the text of one that MySQL itself has."""
+        if isinstance(msg, MysqlError):
+            msg, code = msg.msg, msg.code
+        if isinstance(msg, TimeoutError):
+            msg = f"the login took longer than {LOGIN:.0f} s"
+        state = get_sqlstate(ErrorCode(code)).decode() if not isinstance(msg, Exception) else ""
+        if isinstance(msg, Exception):
+            fault = msg if isinstance(msg, StreamsqlError) else internal(msg)
+            of_class = _NUMBERS["SYNTAX_ERROR"] if isinstance(fault, SyntaxFault) else _OTHER
+            code, state = _NUMBERS.get(fault.code, of_class)
+            msg = format_error(fault)
+        return b"\xff" + types.uint_2(code) + f"#{state}{msg}".encode(errors="replace")
+
+    # ---- statements -----------------------------------------------------------------------
+
+    async def handle_query(self, data: bytes) -> None:
+        """COM_QUERY: a statement as text."""
+        sql = data.decode(self.client_charset.codec, errors="replace")
+        await self._send(await self.session.answer(sql), packets.make_text_resultset_row)
+
+    async def handle_reset_connection(self, data: bytes) -> None:
+        """COM_RESET_CONNECTION: pools send it between two users of a connection."""
+        self.prepared_stmts.clear()
+        await self.session.reset()
+        await self.stream.write(self.ok())
+
+    async def _send(self, answer: Answer, encode: Callable[[Any, Any], bytes]) -> None:
+        if not answer.columns or answer.blocks is None:
+            await self.stream.write(self.ok(warnings=answer.warnings))
+            return
+        encoders = [column.encoder for column in answer.columns]
+        self.stream.write_many([types.uint_len(len(encoders)), *(c.definition for c in answer.columns)])
+        if not self.deprecate_eof():
+            self.stream.write_many([self.eof()])
+        async with aclosing(answer.blocks) as blocks:
+            async for block in blocks:
+                for row in block:
+                    await self.stream.write(encode(row, encoders), drain=False)
+                await self.stream.drain()  # waits while the client has not read what was sent
+        await self.stream.write(self.ok_or_eof(warnings=answer.warnings))
+
+    # ---- prepared statements --------------------------------------------------------------
+
+    async def handle_stmt_prepare(self, data: bytes) -> None:
+        """COM_STMT_PREPARE: ? are those that are signs, not those in texts and comments."""
+        sql = data.decode(self.client_charset.codec, errors="replace")
+        number = sum(token.kind == "sign" and token.text == "?" for token in tokenize(sql))
+        statement = PreparedStatement(next(self.prepared_stmt_seq) + 1, sql, number)
+        self.prepared_stmts[statement.stmt_id] = statement
+        for packet in self.com_stmt_prepare_response(statement):
+            await self.stream.write(packet, drain=False)
+        await self.stream.drain()
+
+    async def handle_stmt_execute(self, data: bytes) -> None:
+        """COM_STMT_EXECUTE. A cursor that the client asks for is not opened, as MySQL may do: it gets all
+        rows.
+        """
+        statement = self.get_stmt(int.from_bytes(data[:4], "little"))
+        values = _parameters(statement, io.BytesIO(data[9:]), self.client_charset.codec)
+        await self._send(await self.session.answer(statement.sql, values), packets.make_binary_resultrow)
+
+    async def handle_stmt_reset(self, data: bytes) -> None:
+        """COM_STMT_RESET."""
+        self.get_stmt(int.from_bytes(data[:4], "little")).param_buffers = None
+        await self.stream.write(self.ok())
+
+    async def handle_stmt_fetch(self, data: bytes) -> None:
+        """COM_STMT_FETCH: of a cursor."""
+        raise MysqlError("there are no cursors", ErrorCode.NOT_SUPPORTED_YET)
+
+
+def _parameters(statement: Any, reader: io.BytesIO, codec: str) -> Sequence[Any]:
+    """The values of the parameters of a prepared statement. Their types are sent with the first execution."""
+    count, sent = statement.num_params, statement.param_buffers or {}
+    statement.param_buffers = None
+    if not count:
+        return ()
+    nulls = NullBitmap.from_buffer(reader, count)
+    if types.read_uint_1(reader):
+        kinds = [(types.read_uint_1(reader), types.read_uint_1(reader)) for _ in range(count)]
+        statement.kinds = kinds
+    kinds = getattr(statement, "kinds", None)
+    if kinds is None:
+        raise MysqlError("the types of the parameters are missing", ErrorCode.MALFORMED_PACKET)
+    values = []
+    for at, (kind, flags) in enumerate(kinds):
+        if at in sent:
+            values.append(_of_bytes(bytes(sent[at]), kind, codec))
+        else:
+            values.append(None if nulls.is_flipped(at) else _value(reader, kind, flags & 0x80 > 0, codec))
+    return values
+
+
+_INTEGERS = {
+    ColumnType.TINY: 1, ColumnType.BOOL: 1, ColumnType.SHORT: 2, ColumnType.YEAR: 2, ColumnType.LONG: 4,
+    ColumnType.INT24: 4, ColumnType.LONGLONG: 8,
+}  # fmt: skip
+_MOMENTS = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP)
+_BYTES = (ColumnType.BLOB, ColumnType.TINY_BLOB, ColumnType.MEDIUM_BLOB, ColumnType.LONG_BLOB)
+
+
+def _value(reader: io.BytesIO, kind: int, unsigned: bool, codec: str) -> Any:
+    if kind in _INTEGERS:
+        return int.from_bytes(reader.read(_INTEGERS[ColumnType(kind)]), "little", signed=not unsigned)
+    if kind == ColumnType.FLOAT:
+        return types.read_float(reader)
+    if kind == ColumnType.DOUBLE:
+        return types.read_double(reader)
+    if kind == ColumnType.NULL:
+        return None
+    if kind in _MOMENTS or kind == ColumnType.TIME:
+        parts = reader.read(types.read_uint_1(reader))
+        return _span(parts) if kind == ColumnType.TIME else _moment(parts, kind)
+    return _of_bytes(types.read_str_len(reader), kind, codec)
+
+
+def _of_bytes(value: bytes, kind: int, codec: str) -> Any:
+    if kind in _BYTES:
+        try:
+            return value.decode(codec)
+        except UnicodeDecodeError:
+            return value
+    written = value.decode(codec, errors="replace")
+    return Decimal(written) if kind in (ColumnType.DECIMAL, ColumnType.NEWDECIMAL) else written
+
+
+def _moment(parts: bytes, kind: int) -> dt.date | dt.datetime:
+    if len(parts) < 4:
+        raise MysqlError("the date 0000-00-00 does not exist", ErrorCode.WRONG_VALUE_FOR_VAR)
+    day = dt.date(int.from_bytes(parts[:2], "little"), parts[2], parts[3])
+    if kind == ColumnType.DATE:
+        return day
+    hour, minute, second = parts[4:7] or (0, 0, 0)
+    return dt.datetime(
+        day.year, day.month, day.day, hour, minute, second, int.from_bytes(parts[7:], "little")
+    )
+
+
+def _span(parts: bytes) -> dt.time | dt.timedelta:
+    """A TIME: of the day, if it can be one."""
+    if not parts:
+        return dt.time()
+    days, (hours, minutes, seconds) = int.from_bytes(parts[1:5], "little"), parts[5:8]
+    micros = int.from_bytes(parts[8:], "little")
+    if not (parts[0] or days):
+        return dt.time(hours, minutes, seconds, micros)
+    span = dt.timedelta(days, seconds, micros, minutes=minutes, hours=hours)
+    return -span if parts[0] else span
+
+
+_ = Capabilities
