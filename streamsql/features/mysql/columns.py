@@ -34,7 +34,7 @@ class Kind:
     in_binary: Encoder
     decimals: int = 0
     charset: CharacterSet = CharacterSet.binary
-    flags: ColumnDefinition = ColumnDefinition.BINARY_FLAG
+    flags: ColumnDefinition = ColumnDefinition(0)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _number(name: str, kind: ColumnType, length: int, form: str) -> Kind:
 
 
 def _float(value: float) -> bytes:
-    """The shortest digits that mean a number; NaN, Infinity and -Infinity, which MySQL itself does not have."""
+    """The shortest digits that mean a number; also NaN and Infinity, which MySQL itself does not have."""
     if value != value:
         return b"NaN"
     return repr(value).replace("inf", "Infinity").encode()
@@ -117,7 +117,7 @@ def _time_of_day(value: str) -> dt.timedelta:
 
 def _of_text(name: str, kind: ColumnType, in_text: Encoder = _written) -> Kind:
     in_binary = _with_length(in_text)
-    return Kind(name, kind, LONGEST, in_text, in_binary, 0, CharacterSet.utf8mb4, ColumnDefinition(0))
+    return Kind(name, kind, LONGEST, in_text, in_binary, charset=CharacterSet.utf8mb4)
 
 
 _JSON = _of_text("json", ColumnType.JSON, lambda value: json_text(plain(value)).encode(errors="replace"))

@@ -5,24 +5,20 @@ result in memory, knows no parameter that is a date or a DECIMAL, and does not s
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
-from decimal import Decimal
 from typing import Any
 
 from mysql_mimic import packets, types
 from mysql_mimic.connection import Connection
 from mysql_mimic.constants import KillKind
 from mysql_mimic.errors import ErrorCode, MysqlError, get_sqlstate
-from mysql_mimic.prepared import PreparedStatement
-from mysql_mimic.results import NullBitmap
 from mysql_mimic.stream import ConnectionClosed
-from mysql_mimic.types import Capabilities, ColumnType
 
 from streamsql.errors import StreamsqlError, SyntaxFault
-from streamsql.features.mysql.statements import Answer, DoorSession
+from streamsql.features.mysql.client import Answer, DoorSession
+from streamsql.features.mysql.parameters import Prepared, parameters
 from streamsql.guard import internal
 from streamsql.language.tokens import tokenize
 from streamsql.output.error_text import format_error
@@ -146,8 +142,12 @@ class DoorConnection(Connection):
             self.stream.write_many([self.eof()])
         async with aclosing(answer.blocks) as blocks:
             async for block in blocks:
-                for row in block:
-                    await self.stream.write(encode(row, encoders), drain=False)
+                rows = [encode(row, encoders) for row in block]
+                if max(map(len, rows), default=0) < FULL:
+                    self.stream.write_many(rows)
+                else:  # in several frames
+                    for row in rows:
+                        await self.stream.write(row, drain=False)
                 await self.stream.drain()  # waits while the client has not read what was sent
         await self.stream.write(self.ok_or_eof(warnings=answer.warnings))
 
@@ -157,7 +157,7 @@ class DoorConnection(Connection):
         """COM_STMT_PREPARE: ? are those that are signs, not those in texts and comments."""
         sql = data.decode(self.client_charset.codec, errors="replace")
         number = sum(token.kind == "sign" and token.text == "?" for token in tokenize(sql))
-        statement = PreparedStatement(next(self.prepared_stmt_seq) + 1, sql, number)
+        statement = Prepared(next(self.prepared_stmt_seq) + 1, sql, number)
         self.prepared_stmts[statement.stmt_id] = statement
         for packet in self.com_stmt_prepare_response(statement):
             await self.stream.write(packet, drain=False)
@@ -168,7 +168,7 @@ class DoorConnection(Connection):
         rows.
         """
         statement = self.get_stmt(int.from_bytes(data[:4], "little"))
-        values = _parameters(statement, io.BytesIO(data[9:]), self.client_charset.codec)
+        values = parameters(statement, io.BytesIO(data[9:]), self.client_charset.codec)
         await self._send(await self.session.answer(statement.sql, values), packets.make_binary_resultrow)
 
     async def handle_stmt_reset(self, data: bytes) -> None:
@@ -179,85 +179,3 @@ class DoorConnection(Connection):
     async def handle_stmt_fetch(self, data: bytes) -> None:
         """COM_STMT_FETCH: of a cursor."""
         raise MysqlError("there are no cursors", ErrorCode.NOT_SUPPORTED_YET)
-
-
-def _parameters(statement: Any, reader: io.BytesIO, codec: str) -> Sequence[Any]:
-    """The values of the parameters of a prepared statement. Their types are sent with the first execution."""
-    count, sent = statement.num_params, statement.param_buffers or {}
-    statement.param_buffers = None
-    if not count:
-        return ()
-    nulls = NullBitmap.from_buffer(reader, count)
-    if types.read_uint_1(reader):
-        kinds = [(types.read_uint_1(reader), types.read_uint_1(reader)) for _ in range(count)]
-        statement.kinds = kinds
-    kinds = getattr(statement, "kinds", None)
-    if kinds is None:
-        raise MysqlError("the types of the parameters are missing", ErrorCode.MALFORMED_PACKET)
-    values = []
-    for at, (kind, flags) in enumerate(kinds):
-        if at in sent:
-            values.append(_of_bytes(bytes(sent[at]), kind, codec))
-        else:
-            values.append(None if nulls.is_flipped(at) else _value(reader, kind, flags & 0x80 > 0, codec))
-    return values
-
-
-_INTEGERS = {
-    ColumnType.TINY: 1, ColumnType.BOOL: 1, ColumnType.SHORT: 2, ColumnType.YEAR: 2, ColumnType.LONG: 4,
-    ColumnType.INT24: 4, ColumnType.LONGLONG: 8,
-}  # fmt: skip
-_MOMENTS = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP)
-_BYTES = (ColumnType.BLOB, ColumnType.TINY_BLOB, ColumnType.MEDIUM_BLOB, ColumnType.LONG_BLOB)
-
-
-def _value(reader: io.BytesIO, kind: int, unsigned: bool, codec: str) -> Any:
-    if kind in _INTEGERS:
-        return int.from_bytes(reader.read(_INTEGERS[ColumnType(kind)]), "little", signed=not unsigned)
-    if kind == ColumnType.FLOAT:
-        return types.read_float(reader)
-    if kind == ColumnType.DOUBLE:
-        return types.read_double(reader)
-    if kind == ColumnType.NULL:
-        return None
-    if kind in _MOMENTS or kind == ColumnType.TIME:
-        parts = reader.read(types.read_uint_1(reader))
-        return _span(parts) if kind == ColumnType.TIME else _moment(parts, kind)
-    return _of_bytes(types.read_str_len(reader), kind, codec)
-
-
-def _of_bytes(value: bytes, kind: int, codec: str) -> Any:
-    if kind in _BYTES:
-        try:
-            return value.decode(codec)
-        except UnicodeDecodeError:
-            return value
-    written = value.decode(codec, errors="replace")
-    return Decimal(written) if kind in (ColumnType.DECIMAL, ColumnType.NEWDECIMAL) else written
-
-
-def _moment(parts: bytes, kind: int) -> dt.date | dt.datetime:
-    if len(parts) < 4:
-        raise MysqlError("the date 0000-00-00 does not exist", ErrorCode.WRONG_VALUE_FOR_VAR)
-    day = dt.date(int.from_bytes(parts[:2], "little"), parts[2], parts[3])
-    if kind == ColumnType.DATE:
-        return day
-    hour, minute, second = parts[4:7] or (0, 0, 0)
-    return dt.datetime(
-        day.year, day.month, day.day, hour, minute, second, int.from_bytes(parts[7:], "little")
-    )
-
-
-def _span(parts: bytes) -> dt.time | dt.timedelta:
-    """A TIME: of the day, if it can be one."""
-    if not parts:
-        return dt.time()
-    days, (hours, minutes, seconds) = int.from_bytes(parts[1:5], "little"), parts[5:8]
-    micros = int.from_bytes(parts[8:], "little")
-    if not (parts[0] or days):
-        return dt.time(hours, minutes, seconds, micros)
-    span = dt.timedelta(days, seconds, micros, minutes=minutes, hours=hours)
-    return -span if parts[0] else span
-
-
-_ = Capabilities

@@ -148,8 +148,8 @@ class Door:
         from mysql_mimic.stream import ConnectionClosed, MysqlStream
         from mysql_mimic.types import Capabilities, ServerStatus
 
+        from streamsql.features.mysql.client import DoorSession
         from streamsql.features.mysql.connection import ClientReader, DoorConnection
-        from streamsql.features.mysql.statements import DoorSession
 
         secret = NativePasswordAuthPlugin.create_auth_string(self.password) if self.password else None
 
@@ -163,7 +163,7 @@ class Door:
         abilities |= Capabilities.CLIENT_TRANSACTIONS
         control, users = LocalControl(1), Users()
 
-        async def serve(reader: ClientReader, writer: asyncio.StreamWriter) -> None:
+        async def serve(reader: Any, writer: asyncio.StreamWriter) -> None:
             stream = MysqlStream(reader, writer)
             session = DoorSession(self.parts, writes=self.writes)
             connection = DoorConnection(stream, session, control, users, abilities, self.tls)

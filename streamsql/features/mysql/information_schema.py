@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mysql_mimic.constants import INFO_SCHEMA
@@ -14,8 +16,30 @@ from sqlglot import expressions as exp
 from streamsql.features.mysql.columns import Kind, kind_of
 from streamsql.guard import informing
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.engine.row_values import zone_of
 from streamsql.runtime.parts import SessionParts
 
+
+def _in_zone(moment: str, zone: str, other: str) -> str:
+    """CONVERT_TZ."""
+    there = dt.datetime.fromisoformat(moment).replace(tzinfo=zone_of(zone))
+    return there.astimezone(zone_of(other)).replace(tzinfo=None).isoformat(" ")
+
+
+def _difference(one: str, other: str) -> str:
+    """TIMEDIFF."""
+    minutes = (dt.datetime.fromisoformat(one) - dt.datetime.fromisoformat(other)).total_seconds() // 60
+    return f"{'-' * (minutes < 0)}{abs(minutes) // 60:02.0f}:{abs(minutes) % 60:02.0f}:00"
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "concat": lambda *parts: None if None in parts else "".join(map(str, parts)),
+    "convert_tz": _in_zone,
+    "timediff": _difference,
+    "now": lambda: dt.datetime.now(dt.UTC).replace(tzinfo=None).isoformat(" ", "seconds"),
+    "time_format": lambda time, form: time.rpartition(":")[0],
+}
+"""What SQLite lacks of the functions that clients ask for metadata and the time zone with."""
 UTF8 = {"character_set_name": "utf8mb4", "collation_name": "utf8mb4_general_ci"}
 
 
@@ -56,9 +80,9 @@ class Databases(BaseInfoSchema):
             _fill(memory, "character_sets", [{"character_set_name": "utf8mb4", "maxlen": 4,
                   "default_collate_name": UTF8["collation_name"], "description": "UTF-8"}])  # fmt: skip
             _fill(memory, "collations", [UTF8 | {"id": 45, "is_default": "Yes", "is_compiled": "Yes"}])
-            memory.create_function(
-                "concat", -1, lambda *parts: None if None in parts else "".join(map(str, parts))
-            )
+            memory.execute("CREATE TABLE main.dual AS SELECT 'X' AS dummy")
+            for name, function in FUNCTIONS.items():
+                memory.create_function(name, -1, function)
             cursor = memory.execute(expression.transform(_plain).sql(dialect="sqlite"))
             return cursor.fetchall(), [name for name, *_ in cursor.description or ()]
         finally:
@@ -81,7 +105,17 @@ def _fill(memory: sqlite3.Connection, table: str, rows: Iterable[dict[str, Any]]
 
 
 def _plain(node: exp.Expression) -> exp.Expression:
-    """Without COLLATE and BINARY: names are compared without case here."""
+    """Without COLLATE, as names are compared without case here; HAVING without GROUP BY is WHERE."""
+    if isinstance(node, exp.Select) and node.args.get("having") and not node.args.get("group"):
+        named = {part.alias: part.this for part in node.expressions if part.alias}
+        return node.where(
+            node.args["having"]
+            .pop()
+            .this.transform(lambda part: named.get(part.name, part) if isinstance(part, exp.Column) else part)
+        )
+    if isinstance(node, exp.ConvertTimezone):
+        parts = (node.args[name].transform(_plain) for name in ("timestamp", "source_tz", "target_tz"))
+        return exp.Anonymous(this="convert_tz", expressions=list(parts))
     if isinstance(node, exp.Collate):
         return node.this.transform(_plain)
     return node
@@ -155,13 +189,19 @@ def tables_of(parts: SessionParts, current: str, with_schema: bool) -> Iterator[
         )
     for database in databases_of(spark):
         for table in spark.catalog.listTables(database):
-            if table.isTemporary and (database != current or table.name.casefold() in own):
-                continue
+            if table.isTemporary and (
+                database != current or table.name.casefold() in own or "$" in table.name
+            ):
+                continue  # each schema lists them; the console's own have $ in their names
             name = quote_name(table.name)
             full = name if table.isTemporary else f"{quote_name(database)}.{name}"
-            schema = informing(lambda full=full: spark.table(full).schema, None) if with_schema else None
+            schema = informing(partial(_schema_of, spark, full), None) if with_schema else None
             kind = "VIEW" if table.tableType in ("VIEW", "TEMPORARY") else "BASE TABLE"
             yield Table(database, table.name, kind, schema, table.description or "")
     yield from (
         Table(name, table, "SYSTEM VIEW", None) for name in INFO_SCHEMA for table in INFO_SCHEMA[name]
     )
+
+
+def _schema_of(spark: Any, name: str) -> Any:
+    return spark.table(name).schema
