@@ -24,6 +24,7 @@ from streamsql.errors import NameFault, RuleFault, Source, StreamsqlError
 from streamsql.features.mysql.columns import Column, column, columns_of, kind_of
 from streamsql.features.mysql.information_schema import Databases, databases_of, tables_of
 from streamsql.features.mysql.mysql_statements import EMPTY, VARIABLES, own_statement, query_of_show, shown
+from streamsql.guard import internal
 from streamsql.language.parameters import replaced_parameters
 from streamsql.language.parser import parse, split_script
 from streamsql.language.spark_definitions import changes_session, definition_of
@@ -220,7 +221,7 @@ class DoorSession(Session):
             named = [name for name in schemas if name.casefold() == database.casefold()]
             if not named:
                 raise NameFault(
-                    f"there is no schema {database}", hint="SHOW SCHEMAS", code="SCHEMA_NOT_FOUND"
+                    f"there is no schema {database}", hint="SHOW SCHEMAS", condition="SCHEMA_NOT_FOUND"
                 )
             database = self.own.database = named[0]
         self.database, self._fault = database, None
@@ -267,6 +268,8 @@ class DoorSession(Session):
                 raise _for_consoles()
         except StreamsqlError as error:
             raise error.at(source) from error.__cause__
+        except Exception as error:
+            raise internal(error) from error
         if isinstance(result, Started):
             self.own.place(result, source, written_ones[0].span)
         return _as_rows(result)

@@ -6,22 +6,28 @@ from __future__ import annotations
 
 import asyncio
 import io
+import struct
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from ssl import SSLContext
 from typing import Any
 
 from mysql_mimic import packets, types
+from mysql_mimic.auth import IdentityProvider, NativePasswordAuthPlugin, User
 from mysql_mimic.connection import Connection
-from mysql_mimic.constants import KillKind
+from mysql_mimic.constants import DEFAULT_SERVER_CAPABILITIES, KillKind
+from mysql_mimic.control import LocalControl
 from mysql_mimic.errors import ErrorCode, MysqlError, get_sqlstate
-from mysql_mimic.stream import ConnectionClosed
+from mysql_mimic.stream import ConnectionClosed, MysqlStream
+from mysql_mimic.types import Capabilities, ServerStatus
 
 from streamsql.errors import StreamsqlError, SyntaxFault
 from streamsql.features.mysql.client import Answer, DoorSession
 from streamsql.features.mysql.parameters import Prepared, parameters
-from streamsql.guard import internal
+from streamsql.guard import internal, log
 from streamsql.language.tokens import tokenize
 from streamsql.output.error_text import format_error
+from streamsql.runtime.parts import SessionParts
 
 LOGIN = 10.0
 """The seconds that a client has to log in."""
@@ -29,6 +35,11 @@ WRONG_PASSWORD = 0.5
 """The seconds after which a wrong password is refused."""
 BEFORE_LOGIN, FULL, MOST = 1 << 16, 0xFFFFFF, 4
 """The longest packet before the login; the longest frame; the frames of the longest packet."""
+MOST_CLIENTS = 100
+GONE = (ConnectionClosed, ConnectionError, asyncio.IncompleteReadError, TimeoutError)
+ABILITIES = (
+    DEFAULT_SERVER_CAPABILITIES & ~Capabilities.CLIENT_QUERY_ATTRIBUTES | Capabilities.CLIENT_TRANSACTIONS
+)
 _NUMBERS = {
     "PARSE_SYNTAX_ERROR": (1064, "42000"),
     "SYNTAX_ERROR": (1064, "42000"),
@@ -40,7 +51,6 @@ _NUMBERS = {
     "CLAUSE_NOT_SUPPORTED": (1235, "42000"),
     "WRONG_PARAMETERS": (1210, "HY000"),
     "CANCELLED": (1317, "70100"),
-    "TLS_NEEDED": (3159, "HY000"),
 }
 """From our codes to MySQL's numbers and states, which drivers act on."""
 _OTHER = (1105, "HY000")
@@ -86,7 +96,9 @@ class DoorConnection(Connection):
     async def authenticate(self, *arguments: Any, **named: Any) -> None:
         """mysql-mimic's, but a client that is refused is cut off."""
         if self.ssl is not None and self.stream.writer.get_extra_info("ssl_object") is None:
-            await self._refuse(StreamsqlError("this door takes TLS connections only", code="TLS_NEEDED"))
+            await self._refuse(
+                MysqlError("this door takes TLS connections only", ErrorCode.ACCESS_DENIED_ERROR)
+            )
         self.session.username = None
         await super().authenticate(*arguments, **named)
         if self.session.username is None:
@@ -111,6 +123,8 @@ class DoorConnection(Connection):
             msg, code = msg.msg, msg.code
         if isinstance(msg, TimeoutError):
             msg = f"the login took longer than {LOGIN:.0f} s"
+        if isinstance(msg, (struct.error, IndexError, ConnectionClosed)):
+            msg, code = "the packet cannot be read", ErrorCode.MALFORMED_PACKET
         state = get_sqlstate(ErrorCode(code)).decode() if not isinstance(msg, Exception) else ""
         if isinstance(msg, Exception):
             fault = msg if isinstance(msg, StreamsqlError) else internal(msg)
@@ -179,3 +193,61 @@ class DoorConnection(Connection):
     async def handle_stmt_fetch(self, data: bytes) -> None:
         """COM_STMT_FETCH: of a cursor."""
         raise MysqlError("there are no cursors", ErrorCode.NOT_SUPPORTED_YET)
+
+
+class Users(IdentityProvider):
+    """Users of any name, with one password; "" for none."""
+
+    def __init__(self, password: str) -> None:
+        self._secret = NativePasswordAuthPlugin.create_auth_string(password) if password else None
+
+    async def get_user(self, username: str) -> User:
+        """See mysql-mimic."""
+        return User(username or "streamsql", self._secret, NativePasswordAuthPlugin.name)
+
+
+class Clients:
+    """The clients of a door; see Door for its values."""
+
+    def __init__(self, parts: SessionParts, password: str, tls: SSLContext | None, *, writes: bool) -> None:
+        self._parts, self._tls, self._writes = parts, tls, writes
+        self._users, self._control = Users(password), LocalControl(1)
+        self._tasks = set[asyncio.Task[Any]]()
+
+    def protocol(self) -> asyncio.Protocol:
+        """What reads and writes the bytes of a new client."""
+        loop = asyncio.get_running_loop()
+        return asyncio.StreamReaderProtocol(ClientReader(loop=loop), self._serve, loop=loop)
+
+    async def leave(self) -> None:
+        """Cut off all clients."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: Any, writer: asyncio.StreamWriter) -> None:
+        stream = MysqlStream(reader, writer)
+        session = DoorSession(self._parts, writes=self._writes)
+        connection = DoorConnection(stream, session, self._control, self._users, ABILITIES, self._tls)
+        connection.status_flags = ServerStatus.SERVER_STATUS_AUTOCOMMIT
+        reader.gone = session.leave
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            if len(self._tasks) >= MOST_CLIENTS:
+                raise MysqlError("Too many connections", ErrorCode.CON_COUNT_ERROR)
+            self._tasks.add(task)
+            connection.connection_id = await self._control.add(connection)
+            await connection.start()
+        except (asyncio.CancelledError, *GONE):
+            pass  # the client has gone or was told why not, or the door closes
+        except Exception as error:  # whatever bytes a client sends: it is closed, others are not
+            log(error, "a MySQL client is cut off")
+            if session.username or not connection.connection_id:  # else it was told during the login
+                with suppress(ConnectionError):
+                    await stream.write(connection.error(msg=error))
+        finally:
+            self._tasks.discard(task)
+            await session.close()
+            await self._control.remove(connection.connection_id)
+            writer.close()

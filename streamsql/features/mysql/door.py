@@ -6,20 +6,18 @@ import asyncio
 import logging
 import ssl
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from streamsql.cli.addresses import address_of, is_loopback, listening_socket, shown_address
 from streamsql.cli.command_line import CommandLine
-from streamsql.errors import InputFault, StartFault, UsageFault, reason_of
+from streamsql.errors import InputFault, UsageFault, reason_of
 from streamsql.guard import log
 from streamsql.output.printer import Printer
 from streamsql.runtime.embedded.secret_references import filled
 from streamsql.runtime.parts import SessionParts
 
 FLAG = "--mysql"
-MOST_CLIENTS = 100
 NONE = "none"
 
 
@@ -77,11 +75,8 @@ def tls_of(files: str) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(certificate, key or None)
     except (OSError, ssl.SSLError) as error:
-        reason = (
-            "they are no certificate and its key in PEM"
-            if isinstance(error, ssl.SSLError)
-            else reason_of(error)
-        )
+        is_text = isinstance(error, ssl.SSLError)
+        reason = "they are no certificate and its key in PEM" if is_text else reason_of(error)
         raise InputFault(
             f"--mysql-tls {files}: {reason}", hint="--mysql-tls cert.pem,key.pem", code="FILE_NOT_READ"
         ) from None
@@ -90,7 +85,7 @@ def tls_of(files: str) -> ssl.SSLContext | None:
 
 class Door:
     """An open door, on a thread of its own. address: where it listens; port 0 takes a free one; password: ""
-    for none. Raises UsageFault when it cannot listen, StartFault when mysql-mimic is not installed.
+    for none. Raises UsageFault when it cannot listen, and when mysql-mimic is not installed.
     """
 
     def __init__(
@@ -100,7 +95,7 @@ class Door:
         try:
             import mysql_mimic
         except ImportError as error:
-            raise StartFault(
+            raise UsageFault(
                 f"the MySQL door needs a package that is not installed: {error.name or error}",
                 hint="pip install 'streamsql-console[mysql]'",
                 code="PACKAGE_NOT_AVAILABLE",
@@ -109,13 +104,8 @@ class Door:
         self.parts, self.password, self.tls, self.writes = parts, password, tls, writes
         self._socket = listening_socket(host, port, FLAG)
         self.address: tuple[str, int] = (host, self._socket.getsockname()[1])
-        self._clients = set[asyncio.Task[Any]]()
         self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(
-            lambda loop, told: log(
-                told.get("exception") or Exception(told["message"]), "a MySQL client is cut off"
-            )
-        )
+        self._loop.set_exception_handler(_log)
         self._thread = threading.Thread(target=self._run, daemon=True, name="mysql-door")
         self._thread.start()
 
@@ -126,75 +116,18 @@ class Door:
         self._thread.join(5)
 
     def _run(self) -> None:
+        from streamsql.features.mysql.connection import Clients
+
+        clients = Clients(self.parts, self.password, self.tls, writes=self.writes)
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._loop.create_server(self._protocol(), sock=self._socket))
+        self._loop.run_until_complete(self._loop.create_server(clients.protocol, sock=self._socket))
         try:
             self._loop.run_forever()
         finally:
-            for client in self._clients:
-                client.cancel()
-            with suppress(Exception):
-                self._loop.run_until_complete(asyncio.gather(*self._clients, return_exceptions=True))
+            self._loop.run_until_complete(clients.leave())
             self._socket.close()
             self._loop.close()
 
-    def _protocol(self) -> Callable[[], asyncio.Protocol]:
-        """Makes what reads and writes the bytes of a client."""
-        from mysql_mimic import packets
-        from mysql_mimic.auth import IdentityProvider, NativePasswordAuthPlugin, User
-        from mysql_mimic.constants import DEFAULT_SERVER_CAPABILITIES
-        from mysql_mimic.control import LocalControl
-        from mysql_mimic.errors import ErrorCode, MysqlError
-        from mysql_mimic.stream import ConnectionClosed, MysqlStream
-        from mysql_mimic.types import Capabilities, ServerStatus
 
-        from streamsql.features.mysql.client import DoorSession
-        from streamsql.features.mysql.connection import ClientReader, DoorConnection
-
-        secret = NativePasswordAuthPlugin.create_auth_string(self.password) if self.password else None
-
-        class Users(IdentityProvider):
-            """Any name, with the one password."""
-
-            async def get_user(self, username: str) -> User:
-                return User(username or "streamsql", secret, NativePasswordAuthPlugin.name)
-
-        abilities = DEFAULT_SERVER_CAPABILITIES & ~Capabilities.CLIENT_QUERY_ATTRIBUTES
-        abilities |= Capabilities.CLIENT_TRANSACTIONS
-        control, users = LocalControl(1), Users()
-
-        async def serve(reader: Any, writer: asyncio.StreamWriter) -> None:
-            stream = MysqlStream(reader, writer)
-            session = DoorSession(self.parts, writes=self.writes)
-            connection = DoorConnection(stream, session, control, users, abilities, self.tls)
-            connection.status_flags = ServerStatus.SERVER_STATUS_AUTOCOMMIT
-            reader.gone = session.leave
-            task = asyncio.current_task()
-            assert task is not None
-            try:
-                if len(self._clients) >= MOST_CLIENTS:
-                    raise MysqlError("Too many connections", ErrorCode.CON_COUNT_ERROR)
-                self._clients.add(task)
-                connection.connection_id = await control.add(connection)
-                await connection.start()
-            except (ConnectionClosed, ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-                pass  # the client has gone, or was told why not
-            except MysqlError as error:
-                with suppress(ConnectionError):
-                    await stream.write(connection.error(msg=error))
-            except Exception as error:  # whatever bytes a client sends: it is closed, others are not
-                log(error, "a MySQL client is cut off")
-                with suppress(ConnectionError):
-                    fault = MysqlError("the packet cannot be read", ErrorCode.MALFORMED_PACKET)
-                    await stream.write(packets.make_error(msg=fault.msg, code=fault.code))
-            finally:
-                self._clients.discard(task)
-                await session.close()
-                await control.remove(connection.connection_id)
-                writer.close()
-
-        def protocol() -> asyncio.Protocol:
-            reader = ClientReader(loop=self._loop)
-            return asyncio.StreamReaderProtocol(reader, serve, loop=self._loop)
-
-        return protocol
+def _log(loop: asyncio.AbstractEventLoop, told: dict[str, Any]) -> None:
+    log(told.get("exception") or Exception(told["message"]), "a MySQL client is cut off")

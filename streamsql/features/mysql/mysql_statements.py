@@ -16,8 +16,8 @@ from streamsql.errors import NameFault
 
 IGNORED = """auto_increment_offset foreign_key_checks group_concat_max_len have_ssl init_file
     innodb_lock_wait_timeout net_read_timeout query_cache_size query_cache_type session_track_schema
-    session_track_system_variables session_track_transaction_info sql_notes sql_quote_show_create sql_safe_updates tx_isolation tx_read_only
-    unique_checks version_compile_os""".split()
+    session_track_system_variables session_track_transaction_info sql_notes sql_quote_show_create
+    sql_safe_updates tx_isolation tx_read_only unique_checks version_compile_os""".split()
 """Variables that clients set or ask for, and that mean nothing here."""
 VARIABLES = SYSTEM_VARIABLES | {
     **dict.fromkeys(IGNORED, (str, "0", True)),
@@ -57,8 +57,8 @@ _MODES = ("READ ONLY", "READ WRITE", "WITH CONSISTENT SNAPSHOT", "ISOLATION LEVE
 
 
 def own_statement(sql: str, database: str | None) -> exp.Expression | None:
-    """The tree of a statement of MySQL's own: also a SELECT whose tables are all of metadata, or that asks
-    only what MySQL knows of itself and the connection. None for one of the console. database: the current one.
+    """The tree of a statement of MySQL's own: also a SELECT with tables of metadata only, or that asks only
+    what MySQL knows of itself and the connection. None for one of the console. database: the current one.
     """
     try:
         parsed = [tree for tree in MySQL().parse(sql) if tree]
@@ -139,7 +139,7 @@ def shown(show: exp.Show, rows: Sequence[Any], names: Sequence[str]) -> tuple[Se
     table = show.text("target")
     if table and not rows and not show.args.get("like"):
         raise NameFault(
-            f"there is no table or view {table}", hint="SHOW TABLES", code="TABLE_OR_VIEW_NOT_FOUND"
+            f"there is no table or view {table}", hint="SHOW TABLES", condition="TABLE_OR_VIEW_NOT_FOUND"
         )
     if show.name != "CREATE TABLE":
         return rows, names
