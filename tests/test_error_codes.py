@@ -53,6 +53,7 @@ PLAIN = {
         "cli/open_session",
         "cli/serve_command",
         "cli/open_workspace",
+        "features/mysql/door",
         "features/testing/command",
         "runtime/engine/settings",
         "features/testing/cases",

@@ -20,6 +20,7 @@ from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.settings import Settings, rules_setting
+from streamsql.runtime.engine.spark_commands import changing_commands
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.program_parts import Newest
 from streamsql.runtime.session import StatementSession
@@ -60,19 +61,29 @@ class ClientSession(StatementSession):
 
     def execute(self, statement: Statement, cancel: CancelToken | None = None) -> Result:
         """Execute one statement with the settings of this client. Raises StreamsqlError."""
-        if self.read_only and not statement.read_only:
-            raise RuleFault(
-                "this client only reads",
-                detail="it was started with --read-only",
-                hint="run the statement in a client without --read-only",
-                code="READ_ONLY",
-            )
+        if self.read_only and not self.only_reads(statement):
+            raise self.refused()
         parts = self.parts.under(cancel or CancelToken())
         with _turn(statement, parts.cancel), self._settings_for(statement, parts) as parts:
             result = self.execute_with(statement, parts)
         if self.read_only and isinstance(result, Live):
             return replace(result, keep=None)
         return result
+
+    def only_reads(self, statement: Statement) -> bool:
+        """Whether a statement changes nothing that others see. May wait for Spark."""
+        if isinstance(statement, Spark):
+            return not changing_commands(self.parts.spark, statement.text)
+        return statement.read_only
+
+    def refused(self) -> RuleFault:
+        """The error for a statement that changes something."""
+        return RuleFault(
+            "this client only reads",
+            detail="it was started with --read-only",
+            hint="run the statement in a client without --read-only",
+            code="READ_ONLY",
+        )
 
     def ending(self) -> bool:
         """Whether the server takes no more statements."""
