@@ -13,6 +13,7 @@ from sqlalchemy.engine.url import URL
 from sqlalchemy.sql import compiler
 
 from streamsql.features.dbapi import pep249
+from streamsql.language.parameters import literal
 from streamsql.language.reference import keywords
 
 STREAM, LIVE_TABLE = "stream", "live table"
@@ -53,9 +54,9 @@ def type_of(name: str) -> types.TypeEngine[Any]:
     decimal = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", name)
     if decimal:
         return types.Numeric(int(decimal[1]), int(decimal[2]))
-    chars = re.fullmatch(r"(?:VAR)?CHAR\((\d+)\)", name)
+    chars = re.fullmatch(r"(VARCHAR|CHAR)\((\d+)\)", name)
     if chars:
-        return types.String(int(chars[1]))
+        return (types.CHAR if chars[1] == "CHAR" else types.VARCHAR)(int(chars[2]))
     kind = _TYPES.get(re.sub(r"\(\d+\)", "", name))
     return kind() if kind else SparkType(name)
 
@@ -85,6 +86,10 @@ class StreamsqlCompiler(compiler.SQLCompiler):
         """The sign % is none of a parameter."""
         return f"{self.process(binary.left, **arguments)} % {self.process(binary.right, **arguments)}"
 
+    def render_literal_value(self, value: Any, type_: Any) -> str:
+        """A literal as Spark reads it: two adjacent quotes are none in a text."""
+        return literal(value) if isinstance(value, str) else super().render_literal_value(value, type_)
+
     def get_select_precolumns(self, select: Any, **arguments: Any) -> str:
         """DISTINCT; Spark has no DISTINCT ON."""
         return "DISTINCT " if select._distinct else ""
@@ -100,8 +105,17 @@ class StreamsqlTypes(compiler.GenericTypeCompiler):
     def _string(self, type_: Any, **arguments: Any) -> str:
         return "STRING"
 
-    visit_VARCHAR = visit_NVARCHAR = visit_CHAR = visit_NCHAR = visit_TEXT = visit_CLOB = _string
-    visit_JSON = visit_UUID = visit_uuid = visit_enum = _string
+    def visit_VARCHAR(self, type_: Any, **arguments: Any) -> str:
+        """A text, of at most so many characters where a length is given."""
+        return f"VARCHAR({type_.length})" if type_.length else "STRING"
+
+    visit_NVARCHAR = visit_NCHAR = visit_VARCHAR
+
+    def visit_CHAR(self, type_: Any, **arguments: Any) -> str:
+        """A text of exactly so many characters where a length is given."""
+        return f"CHAR({type_.length})" if type_.length else "STRING"
+
+    visit_TEXT = visit_CLOB = visit_JSON = visit_UUID = visit_uuid = visit_enum = _string
 
     def _binary(self, type_: Any, **arguments: Any) -> str:
         return "BINARY"
@@ -147,8 +161,8 @@ class StreamsqlDDL(compiler.DDLCompiler):
 
 
 class StreamsqlDialect(default.DefaultDialect):
-    """Live tables and Spark's tables are tables; streams and Spark's views are views: to read one computes its
-    rows from the input that is there. One connection is used for all, as a process has one Spark.
+    """Live tables and Spark's tables are tables; streams and Spark's views are views: to read one computes
+    its rows from the input that is there. One connection is used for all, as a process has one Spark.
     """
 
     name = driver = "streamsql"

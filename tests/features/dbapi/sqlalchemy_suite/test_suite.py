@@ -1,0 +1,5 @@
+"""The tests of the suite; requirements.py and conftest.py say which do not apply."""
+
+from sqlalchemy.testing.suite import *  # noqa: F403
+
+del ComponentReflectionTest  # noqa: F821  its tables have indexes
