@@ -14,7 +14,7 @@ from streamsql.language.struct_types import in_capitals
 from streamsql.output.printer import Printer
 from streamsql.output.terminal import window
 from streamsql.results import ArrowRows, Done, Result, Rows, RowStream, Started, Text, Why, counted
-from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
+from streamsql.runtime.engine.row_values import column_values, is_numeric, type_of_arrow, zone_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,10 +124,8 @@ class QueryResult:
         return list(iter(self.fetchone, None))
 
     def _values(self, batch: RecordBatch) -> Iterator[Row]:
-        from pyspark.sql.pandas.types import from_arrow_type
-
         zone = zone_of(self._zone)
-        kinds = (from_arrow_type(column.type) for column in batch.columns)
+        kinds = (type_of_arrow(column.type) for column in batch.columns)
         columns = [column_values(c, kind, zone) for c, kind in zip(batch.columns, kinds, strict=True)]
         return zip(*columns, strict=True)
 
@@ -148,13 +146,11 @@ class QueryResult:
 
     def head(self, count: int) -> tuple[Rows, bool]:
         """(the first rows, which stay to be read; whether there are more)."""
-        from pyspark.sql.pandas.types import from_arrow_type
-
         while sum(batch.num_rows for batch in self._ahead) <= count and self._kept is None and self._fetch():
             pass
         batches = self._kept.to_batches() if self._kept is not None else self._ahead
         taken = list(islice((row for batch in batches for row in self._values(batch)), count + 1))
-        numeric = tuple(is_numeric(from_arrow_type(field.type)) for field in self._schema or ())
+        numeric = tuple(is_numeric(type_of_arrow(field.type)) for field in self._schema or ())
         return Rows((), tuple(self.columns), taken[:count], numeric), len(taken) > count
 
     def __repr__(self) -> str:
@@ -208,12 +204,11 @@ def _arrow_of(result: Result) -> ArrowRows:
     if not isinstance(result, Rows):
         return ArrowRows()
     import pyarrow as pa
-    from pyspark.sql.pandas.types import from_arrow_type
 
     columns = list(zip(*result.rows, strict=True)) or [()] * len(result.columns)
     arrays = [_array(values) for values in columns]
     batch = pa.RecordBatch.from_arrays(arrays, names=list(result.columns))
-    types = (in_capitals(from_arrow_type(array.type).simpleString()) for array in arrays)
+    types = (in_capitals(type_of_arrow(array.type).simpleString()) for array in arrays)
     return ArrowRows((), result.columns, first=[batch], types=tuple(types))
 
 
