@@ -99,7 +99,7 @@ class Connection:
     @property
     def notes(self) -> list[str]:
         """What was told about the workspace and the queries in the background; the newest is the last."""
-        return list(self._words.told)
+        return list(self._words.said)
 
     @property
     def closed(self) -> bool:

@@ -33,10 +33,10 @@ class Words(Printer):
 
     def __init__(self, preferences: Preferences) -> None:
         super().__init__(preferences, sys.stdout, sys.stderr)
-        self.told = deque[str](maxlen=MOST_NOTES)
+        self.said = deque[str](maxlen=MOST_NOTES)
 
     def _word(self, text: str, *, sql: bool = False) -> None:
-        self.told.append(text)
+        self.said.append(text)
 
     def warn(self, message: str) -> None:
         super().warn(message)

@@ -45,7 +45,7 @@ class QueryResult:
         """more: fetches the next batches, None behind the last ones; close: ends that."""
         self.notes = [str(note) for note in notes]
         self.message = result.message if isinstance(result, (Done, Started)) else ""
-        self._kept: Table | None = None
+        self._table: Table | None = None
         self._rows: Iterator[Row] = iter(())
         self._close = close
         rows = _arrow_of(result)
@@ -68,9 +68,9 @@ class QueryResult:
 
     def _next(self) -> RecordBatch | None:
         """The next batch, None behind the last one."""
-        if self._kept is not None:
-            self._ahead.extend(self._kept.to_batches())
-            self._kept = None
+        if self._table is not None:
+            self._ahead.extend(self._table.to_batches())
+            self._table = None
         return self._ahead.popleft() if self._ahead or self._fetch() else None
 
     def arrow(self) -> Table:
@@ -79,10 +79,10 @@ class QueryResult:
         """
         import pyarrow as pa
 
-        if self._kept is None:
+        if self._table is None:
             table = pa.Table.from_batches(list(self), self._schema or pa.schema([]))
-            self._kept, self._rows = table, iter(())
-        return self._kept
+            self._table, self._rows = table, iter(())
+        return self._table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows for other libraries, such as polars and DuckDB: `polars.DataFrame(result)`."""
@@ -146,9 +146,9 @@ class QueryResult:
 
     def head(self, count: int) -> tuple[Rows, bool]:
         """(the first rows, which stay to be read; whether there are more)."""
-        while sum(batch.num_rows for batch in self._ahead) <= count and self._kept is None and self._fetch():
+        while sum(batch.num_rows for batch in self._ahead) <= count and self._table is None and self._fetch():
             pass
-        batches = self._kept.to_batches() if self._kept is not None else self._ahead
+        batches = self._table.to_batches() if self._table is not None else self._ahead
         taken = list(islice((row for batch in batches for row in self._values(batch)), count + 1))
         numeric = tuple(is_numeric(type_of_arrow(field.type)) for field in self._schema or ())
         return Rows((), tuple(self.columns), taken[:count], numeric), len(taken) > count

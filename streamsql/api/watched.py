@@ -105,10 +105,10 @@ class Watch:
             snapshot = self._live.changes(AT_ONCE, max(0, self._seen - self._dropped), None)
             start = snapshot.first + snapshot.dropped
         self._dropped = snapshot.dropped
-        lost, known = max(0, start - self._seen), max(0, self._seen - start)
-        rows, columns = list(snapshot.rows)[known:], snapshot.columns[1:]
-        marks = list(zip(snapshot.versions, snapshot.batches, strict=True))[known:]
-        for (version, batch), group in groupby(zip(marks, rows, strict=True), key=lambda pair: pair[0]):
+        lost, taken_before = max(0, start - self._seen), max(0, self._seen - start)
+        rows, columns = list(snapshot.rows)[taken_before:], snapshot.columns[1:]
+        positions = list(zip(snapshot.versions, snapshot.batches, strict=True))[taken_before:]
+        for (version, batch), group in groupby(zip(positions, rows, strict=True), key=lambda pair: pair[0]):
             changes = tuple(Change(str(op), tuple(row)) for _, (op, *row) in group)
             self._ready.append(Changes(batch, version, columns, changes, lost))
             lost = 0

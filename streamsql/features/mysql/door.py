@@ -129,5 +129,5 @@ class Door:
             self._loop.close()
 
 
-def _log(loop: asyncio.AbstractEventLoop, told: dict[str, Any]) -> None:
-    log(told.get("exception") or Exception(told["message"]), "a MySQL client is cut off")
+def _log(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    log(context.get("exception") or Exception(context["message"]), "a MySQL client is cut off")

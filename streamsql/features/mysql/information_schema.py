@@ -22,8 +22,8 @@ from streamsql.runtime.parts import SessionParts
 
 def _in_zone(moment: str, zone: str, other: str) -> str:
     """CONVERT_TZ."""
-    there = dt.datetime.fromisoformat(moment).replace(tzinfo=zone_of(zone))
-    return there.astimezone(zone_of(other)).replace(tzinfo=None).isoformat(" ")
+    local = dt.datetime.fromisoformat(moment).replace(tzinfo=zone_of(zone))
+    return local.astimezone(zone_of(other)).replace(tzinfo=None).isoformat(" ")
 
 
 def _difference(one: str, other: str) -> str:
