@@ -22,7 +22,7 @@ from sqlglot import errors, exp
 from streamsql.config.preferences import Preferences
 from streamsql.errors import NameFault, RuleFault, Source, StreamsqlError
 from streamsql.features.mysql.columns import Column, column, columns_of, kind_of
-from streamsql.features.mysql.information_schema import Databases, databases_of, tables_of
+from streamsql.features.mysql.information_schema import Answered, Databases, answered, databases_of
 from streamsql.features.mysql.mysql_statements import EMPTY, VARIABLES, own_statement, query_of_show, shown
 from streamsql.guard import internal
 from streamsql.language.parameters import replaced_parameters
@@ -196,7 +196,9 @@ class DoorSession(Session):
 
     async def reset(self) -> None:
         """As after the login: the settings of the client are gone."""
+        user = self.variables.get("external_user")
         self._renew()
+        self.variables.set("external_user", user, force=True)
         await self.init(self.connection)
 
     async def close(self) -> None:
@@ -298,7 +300,7 @@ class DoorSession(Session):
 
     # ---- MySQL's own statements -----------------------------------------------------------
 
-    async def _of_mysql(self, tree: exp.Expression, sql: str) -> tuple[Block, Sequence[str]]:
+    async def _of_mysql(self, tree: exp.Expression, sql: str) -> Answered:
         """(rows, names) of a statement of MySQL's own."""
         if isinstance(tree, exp.Commit):
             return [], []
@@ -345,18 +347,13 @@ class DoorSession(Session):
         """The same with expressions: SET sql_mode = CONCAT(@@sql_mode, …)."""
         value = setitem.this.expression
         if isinstance(value, exp.Func):
-            rows, _ = Databases((), lambda with_schema: ()).rows(exp.select(value))
+            rows, _ = answered(exp.select(value))
             setitem.this.set("expression", exp.convert(rows[0][0]))
         super()._set_variable(setitem)
 
     async def schema(self) -> Databases:
         """For mysql-mimic: the metadata, as it is now."""
-
-        def ask(with_schema: bool) -> list[Any]:
-            return list(tables_of(self._base, self.own.database, with_schema))
-
-        names = await self._worker.run(lambda: databases_of(self._base.spark))
-        return Databases(names, lambda with_schema: self._worker.begin(ask, with_schema).result())
+        return Databases(self._base, self.own.database, self._worker.run)
 
 
 def _as_rows(result: Result) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,6 +41,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """What SQLite lacks of the functions that clients ask for metadata and the time zone with."""
 UTF8 = {"character_set_name": "utf8mb4", "collation_name": "utf8mb4_general_ci"}
+_CHARACTERS = {
+    "character_set_name": "utf8mb4",
+    "default_collate_name": UTF8["collation_name"],
+    "description": "UTF-8",
+    "maxlen": 4,
+}
+Answered = tuple[Sequence[Sequence[Any]], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -55,45 +62,51 @@ class Table:
 
 
 class Databases(BaseInfoSchema):
-    """The databases of MySQL that hold metadata. tables: reads what there is, once for each query; whether
-    with the schemas of the tables, which takes longer.
+    """The databases of MySQL that hold metadata. current: the schema in which live tables are shown; run:
+    calls a function on the thread of a client, as it asks Spark.
     """
 
-    def __init__(self, databases: Iterable[str], tables: Callable[[bool], Iterable[Table]]) -> None:
-        self._databases = [*databases, *INFO_SCHEMA]
-        self._tables = tables
+    def __init__(self, parts: SessionParts, current: str, run: Callable[..., Awaitable[Any]]) -> None:
+        self._parts, self._current, self._run = parts, current, run
 
     async def query(self, expression: exp.Expression) -> Any:
         """(rows, names) of a query of MySQL over these databases. Raises sqlite3.Error."""
-        return self.rows(expression)
+        return await self._run(self._query, expression)
 
-    def rows(self, expression: exp.Expression) -> tuple[list[tuple[Any, ...]], list[str]]:
-        """The same without asyncio."""
+    def _query(self, expression: exp.Expression) -> Answered:
         with_columns = any(table.name.lower() == "columns" for table in expression.find_all(exp.Table))
-        found = list(self._tables(with_columns))
-        memory = sqlite3.connect(":memory:")
-        try:
-            self._create(memory)
-            _fill(memory, "schemata", map(_of_schema, self._databases))
-            _fill(memory, "tables", map(_of_table, found))
-            _fill(memory, "columns", (row for table in found for row in _of_columns(table)))
-            _fill(memory, "character_sets", [{"character_set_name": "utf8mb4", "maxlen": 4,
-                  "default_collate_name": UTF8["collation_name"], "description": "UTF-8"}])  # fmt: skip
-            _fill(memory, "collations", [UTF8 | {"id": 45, "is_default": "Yes", "is_compiled": "Yes"}])
-            memory.execute("CREATE TABLE main.dual AS SELECT 'X' AS dummy")
-            for name, function in FUNCTIONS.items():
-                memory.create_function(name, -1, function)
-            cursor = memory.execute(expression.transform(_plain).sql(dialect="sqlite"))
-            return cursor.fetchall(), [name for name, *_ in cursor.description or ()]
-        finally:
-            memory.close()
+        names = databases_of(self._parts.spark)
+        tables = tables_of(self._parts, names, self._current, with_columns)
+        return answered(expression, names, sorted(tables, key=lambda table: (table.database, table.name)))
 
-    def _create(self, memory: sqlite3.Connection) -> None:
-        for database, tables in INFO_SCHEMA.items():
-            memory.execute(f"ATTACH ':memory:' AS {database}")
-            for table, columns in tables.items():
-                listed = ", ".join(f"{name.upper()} COLLATE NOCASE" for name in columns)
-                memory.execute(f"CREATE TABLE {database}.{table} ({listed})")
+
+def answered(
+    expression: exp.Expression, databases: Sequence[str] = (), tables: Sequence[Table] = ()
+) -> Answered:
+    """(rows, names) of a query over metadata. Raises sqlite3.Error."""
+    memory = sqlite3.connect(":memory:")
+    try:
+        _create(memory)
+        _fill(memory, "schemata", map(_of_schema, [*databases, *INFO_SCHEMA]))
+        _fill(memory, "tables", map(_of_table, tables))
+        _fill(memory, "columns", (row for table in tables for row in _of_columns(table)))
+        _fill(memory, "character_sets", [_CHARACTERS])
+        _fill(memory, "collations", [UTF8 | {"id": 45, "is_default": "Yes", "is_compiled": "Yes"}])
+        for name, function in FUNCTIONS.items():
+            memory.create_function(name, -1, function)
+        cursor = memory.execute(expression.transform(_plain).sql(dialect="sqlite"))
+        return cursor.fetchall(), [name for name, *_ in cursor.description or ()]
+    finally:
+        memory.close()
+
+
+def _create(memory: sqlite3.Connection) -> None:
+    memory.execute("CREATE TABLE main.dual AS SELECT 'X' AS dummy")
+    for database, tables in INFO_SCHEMA.items():
+        memory.execute(f"ATTACH ':memory:' AS {database}")
+        for table, columns in tables.items():
+            listed = ", ".join(f"{name.upper()} COLLATE NOCASE" for name in columns)
+            memory.execute(f"CREATE TABLE {database}.{table} ({listed})")
 
 
 def _fill(memory: sqlite3.Connection, table: str, rows: Iterable[dict[str, Any]]) -> None:
@@ -176,18 +189,20 @@ def databases_of(spark: Any) -> list[str]:
     return [row[0] for row in spark.sql("SHOW SCHEMAS").collect()]
 
 
-def tables_of(parts: SessionParts, current: str, with_schema: bool) -> Iterator[Table]:
+def tables_of(
+    parts: SessionParts, databases: Sequence[str], current: str, with_schema: bool
+) -> Iterator[Table]:
     """What FROM can read: live tables, which are shown in the current schema, as are temporary views; the
-    tables and views of all schemas of Spark's current catalog. with_schema: whether with their columns.
+    tables and views of the schemas of Spark's current catalog. with_schema: whether with their columns.
     """
     spark, own = parts.spark, set[str]()
     for entry in parts.catalog.live_tables():
-        rows = parts.live.get(entry.name.casefold())
+        rows = informing(partial(parts.live.get, entry.name.casefold()), None)
         own.add(entry.name.casefold())
         yield Table(
             current, entry.name, "BASE TABLE", rows.schema if rows is not None else None, entry.comment
         )
-    for database in databases_of(spark):
+    for database in databases:
         for table in spark.catalog.listTables(database):
             if table.isTemporary and (
                 database != current or table.name.casefold() in own or "$" in table.name

@@ -53,6 +53,7 @@ _OF_VIEWS = {
 }
 _ASKED = (exp.CurrentSchema, exp.CurrentVersion, exp.CurrentUser)
 _ASKED_BY_NAME = frozenset("CONNECTION_ID DATABASE SCHEMA SESSION_USER SYSTEM_USER USER VERSION".split())
+_SET_KINDS = ("NAMES", "CHARACTER SET", "TRANSACTION", "GLOBAL", "PERSIST", "SESSION", "LOCAL")
 _MODES = ("READ ONLY", "READ WRITE", "WITH CONSISTENT SNAPSHOT", "ISOLATION LEVEL")
 
 
@@ -93,8 +94,9 @@ def _is_own(tree: Any, database: str) -> bool:
 
 def _sets_variable(item: Any) -> bool:
     """Whether a part of SET is about a variable of MySQL, not a setting of Spark or the console."""
-    if item.args.get("kind"):
-        return True
+    kind = str(item.args.get("kind") or "").upper()
+    if kind:
+        return kind in _SET_KINDS
     assigned = item.this.this if isinstance(item.this, exp.Binary) else None
     if isinstance(assigned, exp.Column):
         return not assigned.table and assigned.name.lower() in VARIABLES
