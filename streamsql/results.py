@@ -148,7 +148,7 @@ class RowStream(Result):
 class ArrowRows(RowStream):
     """The same for a program: rows as record batches of Arrow in place of tuples. The first has at least one
     batch, which may be empty. types: Spark's name of the type of each column; zone: the session time zone.
-    version, batch: of a live table, as in Snapshot.
+    version, batch: of a live table, as in Snapshot; complete: whether the first batches are all.
     """
 
     first: Sequence[Any] = ()
@@ -156,6 +156,7 @@ class ArrowRows(RowStream):
     zone: str = "UTC"
     version: int = 0
     batch: int = -1
+    complete: bool = False
 
     @property
     def empty(self) -> bool:

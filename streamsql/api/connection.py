@@ -62,8 +62,8 @@ def connect(
     end. read_only: nothing is changed, also while another process holds the workspace. master, conf: of
     Spark, where it is started here. variables: the values of ${name}. config: whether the config file of the
     console is read. spark: a SparkSession of this process that runs already; it is not ended. Raises Error
-    when the workspace cannot be opened: UsageFault with the code WORKSPACE_IN_USE while another process that is
-    no server holds it.
+    when the workspace cannot be opened: UsageFault with the code WORKSPACE_IN_USE while another process that
+    is no server holds it.
     """
     preferences = Preferences()
     with _placed_errors():

@@ -125,7 +125,7 @@ class QueryResult:
     # ---- text -----------------------------------------------------------------------------
 
     def show(self, rows: int = FEW) -> None:
-        """Print the first rows, or what was done, and the notes, as the console does. rows: at most so many."""
+        """Print the first rows, or what was done, and the notes, as the console does. rows: their number."""
         printer = Printer(Preferences(), sys.stdout, sys.stdout, width=_width)
         if not self.columns:
             printer.show(Done(message=self.message))

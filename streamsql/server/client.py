@@ -16,7 +16,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set
 from streamsql.plan.chosen_dialect import translation_of
 from streamsql.query_facts import QueryFacts
-from streamsql.results import Copied, Leave, Live, Result, RowStream, Snapshot, Started
+from streamsql.results import ArrowRows, Copied, Leave, Live, Result, RowStream, Snapshot, Started
 from streamsql.runtime.console_session import Activity, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.server.client_calls import Calls
@@ -94,6 +94,8 @@ class RemoteSession:
             result = replace(result, notes=(note, *result.notes))
         if isinstance(result, Live):
             return remote_live(self.calls, number, result, keeps=keeps)
+        if isinstance(result, ArrowRows) and result.complete:
+            return result
         if isinstance(result, RowStream):
             return replace(result, rest=self._rest(number, cancel))
         if isinstance(result, Copied):
@@ -119,9 +121,17 @@ class RemoteSession:
             self._numbers.pop(cancel, None)
 
     def _rest(self, number: int, cancel: CancelToken) -> Iterator[list[tuple[Any, ...]]]:
-        """The further rows of a result, a block ahead of the reader."""
+        """The further rows of a result, a block ahead of the reader. It has begun, so that its end ends the
+        result in the server, too.
+        """
+        blocks = self._blocks(number, cancel)
+        next(blocks)
+        return blocks
+
+    def _blocks(self, number: int, cancel: CancelToken) -> Iterator[list[tuple[Any, ...]]]:
         over = False
         try:
+            yield []
             wanted = self.calls.begin("next", [number])
             while True:
                 block = self.calls.answer(wanted)

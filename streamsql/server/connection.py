@@ -13,7 +13,7 @@ from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.guard import internal
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
-from streamsql.results import Copied, Live, Result, RowStream, discard
+from streamsql.results import ArrowRows, Copied, Live, Result, RowStream, discard
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session_summary import columns_of
 from streamsql.server.client_session import ClientSession
@@ -160,7 +160,7 @@ class ClientConnection:
             discard(result)
             return _ANSWERED
         rows = result.rows if isinstance(result, Copied) else result
-        if isinstance(rows, RowStream):
+        if isinstance(rows, RowStream) and not (isinstance(rows, ArrowRows) and rows.complete):
             self._stream(number, result, rows, token)
             return _ANSWERED
         if isinstance(result, Live):

@@ -53,9 +53,9 @@ def type_of(name: str) -> types.TypeEngine[Any]:
     decimal = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", name)
     if decimal:
         return types.Numeric(int(decimal[1]), int(decimal[2]))
-    chars = re.fullmatch(r"(?:VAR)?CHAR\((\d+)\)", name)
+    chars = re.fullmatch(r"(VARCHAR|CHAR)\((\d+)\)", name)
     if chars:
-        return types.String(int(chars[1]))
+        return (types.CHAR if chars[1] == "CHAR" else types.VARCHAR)(int(chars[2]))
     kind = _TYPES.get(re.sub(r"\(\d+\)", "", name))
     return kind() if kind else SparkType(name)
 
@@ -100,8 +100,17 @@ class StreamsqlTypes(compiler.GenericTypeCompiler):
     def _string(self, type_: Any, **arguments: Any) -> str:
         return "STRING"
 
-    visit_VARCHAR = visit_NVARCHAR = visit_CHAR = visit_NCHAR = visit_TEXT = visit_CLOB = _string
-    visit_JSON = visit_UUID = visit_uuid = visit_enum = _string
+    def visit_VARCHAR(self, type_: Any, **arguments: Any) -> str:
+        """A text, of at most so many characters where a length is given."""
+        return f"VARCHAR({type_.length})" if type_.length else "STRING"
+
+    visit_NVARCHAR = visit_NCHAR = visit_VARCHAR
+
+    def visit_CHAR(self, type_: Any, **arguments: Any) -> str:
+        """A text of exactly so many characters where a length is given."""
+        return f"CHAR({type_.length})" if type_.length else "STRING"
+
+    visit_TEXT = visit_CLOB = visit_JSON = visit_UUID = visit_uuid = visit_enum = _string
 
     def _binary(self, type_: Any, **arguments: Any) -> str:
         return "BINARY"
@@ -147,8 +156,8 @@ class StreamsqlDDL(compiler.DDLCompiler):
 
 
 class StreamsqlDialect(default.DefaultDialect):
-    """Live tables and Spark's tables are tables; streams and Spark's views are views: to read one computes its
-    rows from the input that is there. One connection is used for all, as a process has one Spark.
+    """Live tables and Spark's tables are tables; streams and Spark's views are views: to read one computes
+    its rows from the input that is there. One connection is used for all, as a process has one Spark.
     """
 
     name = driver = "streamsql"

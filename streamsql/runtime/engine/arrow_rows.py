@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -13,15 +14,17 @@ from streamsql.language.struct_types import in_capitals
 from streamsql.results import ArrowRows
 from streamsql.runtime.embedded.carried_values import columns_rebuilt, to_frame, touched
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.row_fetch import record_batches
+from streamsql.runtime.engine.row_fetch import few, record_batches
 
 ZONE = "spark.sql.session.timeZone"
 
 
 def fetch_arrow(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Exception]) -> ArrowRows:
-    """The rows of a DataFrame, fetched as they are read; those of its first batch are there already. failed:
-    as for row_fetch.fetch. Raises Cancelled.
+    """The rows of a DataFrame: all of them if they are few, otherwise the first batch, and the others as they
+    are read. failed: as for row_fetch.fetch. Raises Cancelled.
     """
+    if few(frame):
+        return collect_arrow(frame, cancel)
     began = time.monotonic()
     batches = _batches(frame, cancel)
     first = next(batches)
@@ -33,14 +36,13 @@ def fetch_arrow(frame: Any, cancel: CancelToken, failed: Callable[[Exception], E
             cancel.check()
             raise failed(error) from error
 
-    return _rows_of(frame, [first], rest(), time.monotonic() - began)
+    return replace(_rows_of(frame, [first], began), rest=rest(), complete=False)
 
 
 def collect_arrow(frame: Any, cancel: CancelToken) -> ArrowRows:
     """All rows of a DataFrame, in memory."""
     began = time.monotonic()
-    batches = list(_batches(frame, cancel))
-    return _rows_of(frame, batches, iter(()), time.monotonic() - began)
+    return in_parts(_rows_of(frame, list(_batches(frame, cancel)), began))
 
 
 def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
@@ -53,23 +55,29 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
         table, version = rows.rows()
         if rows.last_batch == batch:  # no micro-batch came between
             break
+    zone = spark.conf.get(ZONE)
     if table is None or touched(rows.schema, _as_text):
         batches = list(_batches(to_frame(spark, table, rows.schema), cancel))
     else:
-        zoned = _zoned(table, spark.conf.get(ZONE))
+        zoned = _zoned(table, zone)
         batches = zoned.to_batches() or [_empty(zoned.schema)]
-    taken = _rows_of(rows, batches, iter(()), time.monotonic() - began, spark.conf.get(ZONE))
-    return ArrowRows(**vars(taken) | {"version": version, "batch": batch})
+    return replace(_rows_of(rows, batches, began, zone), version=version, batch=batch)
 
 
-def _rows_of(
-    frame: Any, first: list[Any], rest: Iterator[list[Any]], seconds: float, zone: str = ""
-) -> ArrowRows:
-    """frame: a DataFrame, or anything else with the schema of the rows."""
+def in_parts(rows: ArrowRows) -> ArrowRows:
+    """Complete rows, of which a client fetches one batch after the other."""
+    first, *others = rows.first
+    return replace(rows, first=[first], rest=([batch] for batch in others), complete=not others)
+
+
+def _rows_of(frame: Any, first: list[Any], began: float, zone: str = "") -> ArrowRows:
+    """Complete rows. frame: a DataFrame, or anything else with their schema; began: when they were asked for.
+    """
     types = tuple(in_capitals(field.dataType.simpleString()) for field in frame.schema.fields)
     names = tuple(field.name for field in frame.schema.fields)
     zone = zone or frame.sparkSession.conf.get(ZONE)
-    return ArrowRows((), names, (), first, rest, seconds, types, zone)
+    seconds = time.monotonic() - began
+    return ArrowRows(columns=names, first=first, seconds=seconds, types=types, zone=zone, complete=True)
 
 
 def _batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:

@@ -33,7 +33,7 @@ def fetch(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Excepti
     """The rows of a DataFrame: all of them if they are few, otherwise the first, and the others as they are
     read. failed: makes of an exception of Spark what is raised while they are read. Raises Cancelled.
     """
-    if _few(frame):
+    if few(frame):
         return collect(frame)
     began = time.monotonic()
     if _repeatable(frame):
@@ -99,7 +99,7 @@ def _repeatable(frame: Any) -> bool:
     return execution.optimizedPlan().deterministic() and "Exchange" not in execution.executedPlan().toString()
 
 
-def _few(frame: Any) -> bool:
+def few(frame: Any) -> bool:
     """Whether Spark knows before it runs the query that its rows are few."""
     most = frame._jdf.queryExecution().optimizedPlan().maxRows()
     return bool(most.isDefined() and most.get() <= AT_ONCE)

@@ -27,7 +27,7 @@ from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice
 from streamsql.results import ArrowRows, Done, Result, Rows, Started
-from streamsql.runtime.engine.arrow_rows import collect_arrow, live_table_arrow
+from streamsql.runtime.engine.arrow_rows import collect_arrow, in_parts, live_table_arrow
 from streamsql.runtime.engine.row_fetch import live_table_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
@@ -158,6 +158,7 @@ def _rows(parts: SessionParts, plan: plans.Run) -> Result:
     began = time.monotonic()
     taken = live_table_arrow if parts.config.arrow else live_table_rows
     rows: Rows | ArrowRows = _select(parts, plan, lambda live: taken(live, parts.spark, parts.cancel))
+    rows = in_parts(rows) if isinstance(rows, ArrowRows) else rows
     return replace(rows, seconds=time.monotonic() - began)
 
 
