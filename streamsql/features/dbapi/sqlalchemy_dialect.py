@@ -13,6 +13,7 @@ from sqlalchemy.engine.url import URL
 from sqlalchemy.sql import compiler
 
 from streamsql.features.dbapi import pep249
+from streamsql.language.parameters import literal
 from streamsql.language.reference import keywords
 
 STREAM, LIVE_TABLE = "stream", "live table"
@@ -84,6 +85,10 @@ class StreamsqlCompiler(compiler.SQLCompiler):
     def visit_mod_binary(self, binary: Any, operator: Any, **arguments: Any) -> str:
         """The sign % is none of a parameter."""
         return f"{self.process(binary.left, **arguments)} % {self.process(binary.right, **arguments)}"
+
+    def render_literal_value(self, value: Any, type_: Any) -> str:
+        """A literal as Spark reads it: two adjacent quotes are none in a text."""
+        return literal(value) if isinstance(value, str) else super().render_literal_value(value, type_)
 
     def get_select_precolumns(self, select: Any, **arguments: Any) -> str:
         """DISTINCT; Spark has no DISTINCT ON."""

@@ -71,8 +71,7 @@ def in_parts(rows: ArrowRows) -> ArrowRows:
 
 
 def _rows_of(frame: Any, first: list[Any], began: float, zone: str = "") -> ArrowRows:
-    """Complete rows. frame: a DataFrame, or anything else with their schema; began: when they were asked for.
-    """
+    """Complete rows. frame: a DataFrame, or what else has their schema; began: when they were asked for."""
     types = tuple(in_capitals(field.dataType.simpleString()) for field in frame.schema.fields)
     names = tuple(field.name for field in frame.schema.fields)
     zone = zone or frame.sparkSession.conf.get(ZONE)

@@ -43,7 +43,6 @@ def truncate(connection: Any, config: Any, metadata: Any) -> None:
         connection.exec_driver_sql(
             f"TRUNCATE TABLE {connection.dialect.identifier_preparer.format_table(table)}"
         )
-        connection.commit()
 
 
 @temp_table_keyword_args.for_db("streamsql")
