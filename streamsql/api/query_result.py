@@ -94,8 +94,7 @@ class QueryResult:
 
     def fetchone(self) -> Row | None:
         """The next row, None behind the last one. A TIMESTAMP is a datetime in the session time zone, a
-        STRUCT a dict. What Python has no object for, such as a year behind 9999, is the text that Spark casts
-        it to.
+        STRUCT a dict. What Python has no object for, such as a year behind 9999 or a TIME, is a text of Spark.
         """
         row = next(self._rows, None)
         if row is None:
