@@ -53,8 +53,8 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 # The master that these tests run on: tests/slow/test_cluster.py runs some of them on a cluster.
 MASTER = os.environ.get("STREAMSQL_TESTS_MASTER", "local[2]")
 CONF = dict(pair.split("=", 1) for pair in os.environ.get("STREAMSQL_TESTS_CONF", "").split())
-# Tests in SQL that tests run by themselves; some are to fail.
-collect_ignore_glob = ["features/testing/sql_tests/*"]
+# Tests that tests run by themselves; some in SQL are to fail.
+collect_ignore_glob = ["features/testing/sql_tests/*", "features/dbapi/sqlalchemy_suite/*"]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

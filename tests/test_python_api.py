@@ -206,7 +206,7 @@ def test_queries_and_why(connection: streamsql.Connection) -> None:
     assert facts.account.read.number >= 2
     why = connection.why("counts")
     assert str(why).startswith("nothing is wrong")
-    assert (why.code, why.proposal) == ("OUTPUT_GIVEN", "")
+    assert (why.code, why.proposal) == ("NOTHING_WRONG", "")
     assert all(len(fact) == 2 for fact in why.facts)
 
 

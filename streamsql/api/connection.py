@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -91,6 +92,7 @@ class Connection:
         self._stack = ExitStack()
         self._session = self._stack.enter_context(opened(line, words, spark))
         self._closed = False
+        self._left = deque[Live]()
         atexit.register(self._leave)
 
     @property
@@ -141,7 +143,7 @@ class Connection:
         what = quote_name(table) if table is not None else f"({query})"
         with self._live(f"WATCH {what} AS CHANGES") as (live, thread):
             thread.close()
-            return Watch(live)
+            return Watch(live, self._left)
 
     def why(self, name: str | None = None) -> Explanation:
         """Why a query, live table or stream gives no rows; None for the query that was started last. Raises
@@ -228,6 +230,9 @@ class Connection:
         return QueryResult(result, notes, more, lambda: None if closed else close())
 
     def _check_open(self) -> None:
+        """Raise RuleFault for a connection that is closed. Ends what was left open."""
+        while self._left:
+            discard(self._left.popleft())
         if self._closed:
             raise RuleFault("the connection is closed", hint="streamsql.connect()", code="CONNECTION_CLOSED")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +62,16 @@ class QueryResult:
 
     def __iter__(self) -> Iterator[RecordBatch]:
         """The rows as record batches of Arrow, of at most 10,000 rows. Raises Error when the query fails."""
-        if self._kept is not None:
-            table, self._kept = self._kept, None
-            yield from table.to_batches()
-        while self._ahead or self._fetch():
-            batch = self._ahead.popleft()
+        while (batch := self._next()) is not None:
             if batch.num_rows:
                 yield batch
+
+    def _next(self) -> RecordBatch | None:
+        """The next batch, None behind the last one."""
+        if self._kept is not None:
+            self._ahead.extend(self._kept.to_batches())
+            self._kept = None
+        return self._ahead.popleft() if self._ahead or self._fetch() else None
 
     def arrow(self) -> Table:
         """The rows as a table of Arrow, in memory. A TIMESTAMP has the session time zone; VARIANT and
@@ -94,11 +96,15 @@ class QueryResult:
 
     def fetchone(self) -> Row | None:
         """The next row, None behind the last one. A TIMESTAMP is a datetime in the session time zone, a
-        STRUCT a dict. What Python has no object for, such as a year behind 9999 or a TIME, is a text of Spark.
+        STRUCT a dict. What Python has no object for, such as a year behind 9999 or a TIME, is a text of
+        Spark.
         """
         row = next(self._rows, None)
-        if row is None:
-            self._rows = self._tuples()
+        while row is None:
+            batch = self._next()
+            if batch is None:
+                return None
+            self._rows = self._values(batch)
             row = next(self._rows, None)
         return row
 
@@ -109,9 +115,6 @@ class QueryResult:
     def fetchall(self) -> list[Row]:
         """All rows that are left."""
         return list(iter(self.fetchone, None))
-
-    def _tuples(self) -> Iterator[Row]:
-        return (row for batch in self for row in self._values(batch))
 
     def _values(self, batch: RecordBatch) -> Iterator[Row]:
         from pyspark.sql.pandas.types import from_arrow_type
@@ -177,10 +180,6 @@ class QueryResult:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        with suppress(Exception):  # the interpreter may be ending
-            self.close()
 
 
 def _width() -> int:

@@ -45,9 +45,13 @@ class Watch:
     itself goes on.
     """
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, left: deque[Live] | None = None) -> None:
+        """left: takes the live result of a Watch that nobody has closed; it is closed later, as Python may
+        collect this object at any step of any thread.
+        """
         self.notes = [str(note) for note in live.notes]
         self._live = live
+        self._left = left
         self._ready = deque[Changes]()
         self._seen = 0
         self._dropped = 0
@@ -133,5 +137,5 @@ class Watch:
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_closed"):
-            self.close()
+        if not self._closed.is_set() and self._left is not None:
+            self._left.append(self._live)
