@@ -18,7 +18,10 @@ from streamsql.language.topics import topics
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
-KINDS = {StreamsqlError, *StreamsqlError.__subclasses__()}
+KINDS = {
+    StreamsqlError,
+    *(k for k in StreamsqlError.__subclasses__() if k.__module__ == StreamsqlError.__module__),
+}
 PROSE = ("message", "detail", "hint", "fact", "cause")
 """Attributes whose words are for people."""
 

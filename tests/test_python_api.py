@@ -135,6 +135,7 @@ def test_results_that_are_left_hold_up_no_call(served: Path, monkeypatch: pytest
         for _ in range(3):
             connection.sql("SELECT id FROM range(30000)").fetchone()
             connection.sql("SELECT id FROM range(30000)").close()
+            assert len(connection.sql("SELECT id FROM range(30000)").fetchall()) == 30000
         assert connection.sql("SELECT 1 AS one").fetchall() == [(1,)]
 
 
