@@ -334,6 +334,14 @@ def test_one_process_has_one_spark(spark: Any) -> None:
     assert "spark=spark" in raised.value.hint
 
 
+def test_the_names_of_the_package_are_typed() -> None:
+    """Each is in the stub, which type checkers read in place of the module."""
+    stub = (ROOT / "streamsql" / "__init__.pyi").read_text()
+    names = {*streamsql._MODULES, "Error"}  # type: ignore[attr-defined]
+    assert names <= set(dir(streamsql))
+    assert all(getattr(streamsql, name) and f" {name}\n" in stub or f"{name} = " in stub for name in names)
+
+
 @pytest.mark.usefixtures("processes")
 def test_the_package_is_light() -> None:
     """The console and its first prompt import nothing of the API."""

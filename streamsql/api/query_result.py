@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Note
-from streamsql.language.struct_types import in_capitals
 from streamsql.output.printer import Printer
 from streamsql.output.terminal import window
 from streamsql.results import ArrowRows, Done, Result, Rows, RowStream, Started, Text, Why, counted
-from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
+from streamsql.runtime.engine.arrow_rows import spark_type, tuples_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +103,7 @@ class QueryResult:
             batch = self._next()
             if batch is None:
                 return None
-            self._rows = self._values(batch)
+            self._rows = tuples_of(batch, self._zone)
             row = next(self._rows, None)
         return row
 
@@ -115,14 +114,6 @@ class QueryResult:
     def fetchall(self) -> list[Row]:
         """All rows that are left."""
         return list(iter(self.fetchone, None))
-
-    def _values(self, batch: RecordBatch) -> Iterator[Row]:
-        from pyspark.sql.pandas.types import from_arrow_type
-
-        zone = zone_of(self._zone)
-        kinds = (from_arrow_type(column.type) for column in batch.columns)
-        columns = [column_values(c, kind, zone) for c, kind in zip(batch.columns, kinds, strict=True)]
-        return zip(*columns, strict=True)
 
     # ---- text -----------------------------------------------------------------------------
 
@@ -141,13 +132,11 @@ class QueryResult:
 
     def _first(self, count: int) -> tuple[Rows, bool]:
         """(the first rows, which stay to be read; whether there are more)."""
-        from pyspark.sql.pandas.types import from_arrow_type
-
         while sum(batch.num_rows for batch in self._ahead) <= count and self._kept is None and self._fetch():
             pass
         batches = self._kept.to_batches() if self._kept is not None else self._ahead
-        taken = list(islice((row for batch in batches for row in self._values(batch)), count + 1))
-        numeric = tuple(is_numeric(from_arrow_type(field.type)) for field in self._schema or ())
+        taken = list(islice((row for batch in batches for row in tuples_of(batch, self._zone)), count + 1))
+        numeric = tuple(spark_type(field.type)[1] for field in self._schema or ())
         return Rows((), tuple(self.columns), taken[:count], numeric), len(taken) > count
 
     def __repr__(self) -> str:
@@ -201,13 +190,12 @@ def _arrow_of(result: Result) -> ArrowRows:
     if not isinstance(result, Rows):
         return ArrowRows()
     import pyarrow as pa
-    from pyspark.sql.pandas.types import from_arrow_type
 
     columns = list(zip(*result.rows, strict=True)) or [()] * len(result.columns)
     arrays = [_array(values) for values in columns]
     batch = pa.RecordBatch.from_arrays(arrays, names=list(result.columns))
-    types = (in_capitals(from_arrow_type(array.type).simpleString()) for array in arrays)
-    return ArrowRows((), result.columns, first=[batch], types=tuple(types))
+    types = tuple(spark_type(array.type)[0] for array in arrays)
+    return ArrowRows((), result.columns, first=[batch], types=types)
 
 
 def _array(values: tuple[Any, ...]) -> Any:
