@@ -116,6 +116,12 @@ def test_a_moment_that_the_clock_shows_twice_stays_the_same(connection: streamsq
     assert again["t"].cast(pa.int64())[0].as_py() - first["t"].cast(pa.int64())[0].as_py() == 3_600_000_000
 
 
+def test_without_pandas_df_says_so(here: streamsql.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamsql.api.query_result.find_spec", lambda name: None)
+    with pytest.raises(streamsql.Error, match="pandas is not installed"):
+        here.sql("SELECT 1").df()
+
+
 def test_many_rows_come_in_batches(connection: streamsql.Connection) -> None:
     result = connection.sql("SELECT id, CAST(id AS STRING) AS s FROM range(100000)")
     assert result.fetchmany(2) == [(0, "0"), (1, "1")]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Note
+from streamsql.errors import InputFault, Note
 from streamsql.output.printer import Printer
 from streamsql.output.terminal import window
 from streamsql.results import ArrowRows, Done, Result, Rows, RowStream, Started, Text, Why, counted
@@ -88,7 +89,13 @@ class QueryResult:
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def df(self) -> pd.DataFrame:
-        """The rows as a DataFrame of pandas. Raises Error when the query fails."""
+        """The rows as a DataFrame of pandas. Raises Error when the query fails, or without pandas."""
+        if find_spec("pandas") is None:
+            raise InputFault(
+                "pandas is not installed",
+                hint="pip install 'streamsql-console[pandas]', or .arrow()",
+                code="PACKAGE_NOT_AVAILABLE",
+            )
         return self.arrow().to_pandas()
 
     # ---- tuples ---------------------------------------------------------------------------
