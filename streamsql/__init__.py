@@ -1,28 +1,10 @@
 """A SQL-first console for Apache Spark Structured Streaming. `connect` is for Python programs."""
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from streamsql.api.connection import Connection, Explanation, connect
-    from streamsql.api.query_result import QueryResult
-    from streamsql.api.watched import Change, Changes, Watch
-    from streamsql.errors import StreamsqlError as Error
-    from streamsql.query_facts import QueryFacts
+from typing import Any
 
 __version__ = "0.2.0"
 """The version of this package: the one place where it is written; SemVer (HELP releases)."""
 
-__all__ = [
-    "Change",
-    "Changes",
-    "Connection",
-    "Error",
-    "Explanation",
-    "QueryFacts",
-    "QueryResult",
-    "Watch",
-    "connect",
-]
 _MODULES = {
     "Change": "api.watched",
     "Changes": "api.watched",
@@ -46,3 +28,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(import_module(f"streamsql.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'streamsql' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names that a notebook completes."""
+    return [*globals(), *_MODULES, "Error"]

@@ -18,7 +18,10 @@ from streamsql.language.topics import topics
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
-KINDS = {StreamsqlError, *(k for k in StreamsqlError.__subclasses__() if k.__module__ == "streamsql.errors")}
+KINDS = {
+    StreamsqlError,
+    *(k for k in StreamsqlError.__subclasses__() if k.__module__ == StreamsqlError.__module__),
+}
 PROSE = ("message", "detail", "hint", "fact", "cause")
 """Attributes whose words are for people."""
 
@@ -53,7 +56,6 @@ PLAIN = {
         "cli/open_session",
         "cli/serve_command",
         "cli/open_workspace",
-        "features/mysql/door",
         "features/testing/command",
         "runtime/engine/settings",
         "features/testing/cases",

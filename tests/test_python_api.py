@@ -116,6 +116,12 @@ def test_a_moment_that_the_clock_shows_twice_stays_the_same(connection: streamsq
     assert again["t"].cast(pa.int64())[0].as_py() - first["t"].cast(pa.int64())[0].as_py() == 3_600_000_000
 
 
+def test_without_pandas_df_says_so(here: streamsql.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamsql.api.query_result.find_spec", lambda name: None)
+    with pytest.raises(streamsql.Error, match="pandas is not installed"):
+        here.sql("SELECT 1").df()
+
+
 def test_many_rows_come_in_batches(connection: streamsql.Connection) -> None:
     result = connection.sql("SELECT id, CAST(id AS STRING) AS s FROM range(100000)")
     assert result.fetchmany(2) == [(0, "0"), (1, "1")]
@@ -135,6 +141,7 @@ def test_results_that_are_left_hold_up_no_call(served: Path, monkeypatch: pytest
         for _ in range(3):
             connection.sql("SELECT id FROM range(30000)").fetchone()
             connection.sql("SELECT id FROM range(30000)").close()
+            assert len(connection.sql("SELECT id FROM range(30000)").fetchall()) == 30000
         assert connection.sql("SELECT 1 AS one").fetchall() == [(1,)]
 
 
@@ -331,6 +338,14 @@ def test_one_process_has_one_spark(spark: Any) -> None:
     with pytest.raises(streamsql.Error) as raised:
         streamsql.connect(config=False)
     assert "spark=spark" in raised.value.hint
+
+
+def test_the_names_of_the_package_are_typed() -> None:
+    """Each is in the stub, which type checkers read in place of the module."""
+    stub = (ROOT / "streamsql" / "__init__.pyi").read_text()
+    names = {*streamsql._MODULES, "Error"}  # type: ignore[attr-defined]
+    assert names <= set(dir(streamsql))
+    assert all(getattr(streamsql, name) and f" {name}\n" in stub or f"{name} = " in stub for name in names)
 
 
 @pytest.mark.usefixtures("processes")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Note, UsageFault
-from streamsql.language.struct_types import in_capitals
+from streamsql.errors import InputFault, Note
 from streamsql.output.printer import Printer
 from streamsql.output.terminal import window
 from streamsql.results import ArrowRows, Done, Result, Rows, RowStream, Started, Text, Why, counted
-from streamsql.runtime.engine.row_values import column_values, is_numeric, type_of_arrow, zone_of
+from streamsql.runtime.engine.arrow_rows import spark_type, tuples_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,15 +89,14 @@ class QueryResult:
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def df(self) -> pd.DataFrame:
-        """The rows as a DataFrame of pandas. Raises Error when the query fails, and without pandas."""
-        try:
-            return self.arrow().to_pandas()
-        except ModuleNotFoundError as error:
-            raise UsageFault(
-                f"df() needs a package that is not installed: {error.name}",
-                hint="pip install 'streamsql-console[pandas]'",
+        """The rows as a DataFrame of pandas. Raises Error when the query fails, or without pandas."""
+        if find_spec("pandas") is None:
+            raise InputFault(
+                "pandas is not installed",
+                hint="pip install 'streamsql-console[pandas]', or .arrow()",
                 code="PACKAGE_NOT_AVAILABLE",
-            ) from None
+            )
+        return self.arrow().to_pandas()
 
     # ---- tuples ---------------------------------------------------------------------------
 
@@ -111,7 +110,7 @@ class QueryResult:
             batch = self._next()
             if batch is None:
                 return None
-            self._rows = self._values(batch)
+            self._rows = tuples_of(batch, self._zone)
             row = next(self._rows, None)
         return row
 
@@ -122,12 +121,6 @@ class QueryResult:
     def fetchall(self) -> list[Row]:
         """All rows that are left."""
         return list(iter(self.fetchone, None))
-
-    def _values(self, batch: RecordBatch) -> Iterator[Row]:
-        zone = zone_of(self._zone)
-        kinds = (type_of_arrow(column.type) for column in batch.columns)
-        columns = [column_values(c, kind, zone) for c, kind in zip(batch.columns, kinds, strict=True)]
-        return zip(*columns, strict=True)
 
     # ---- text -----------------------------------------------------------------------------
 
@@ -149,8 +142,8 @@ class QueryResult:
         while sum(batch.num_rows for batch in self._ahead) <= count and self._table is None and self._fetch():
             pass
         batches = self._table.to_batches() if self._table is not None else self._ahead
-        taken = list(islice((row for batch in batches for row in self._values(batch)), count + 1))
-        numeric = tuple(is_numeric(type_of_arrow(field.type)) for field in self._schema or ())
+        taken = list(islice((row for batch in batches for row in tuples_of(batch, self._zone)), count + 1))
+        numeric = tuple(spark_type(field.type)[1] for field in self._schema or ())
         return Rows((), tuple(self.columns), taken[:count], numeric), len(taken) > count
 
     def __repr__(self) -> str:
@@ -208,8 +201,8 @@ def _arrow_of(result: Result) -> ArrowRows:
     columns = list(zip(*result.rows, strict=True)) or [()] * len(result.columns)
     arrays = [_array(values) for values in columns]
     batch = pa.RecordBatch.from_arrays(arrays, names=list(result.columns))
-    types = (in_capitals(type_of_arrow(array.type).simpleString()) for array in arrays)
-    return ArrowRows((), result.columns, first=[batch], types=tuple(types))
+    types = tuple(spark_type(array.type)[0] for array in arrays)
+    return ArrowRows((), result.columns, first=[batch], types=types)
 
 
 def _array(values: tuple[Any, ...]) -> Any:

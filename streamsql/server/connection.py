@@ -185,6 +185,8 @@ class ClientConnection:
                     block = list(islice(rows.rest, BLOCKS))
                     several = list(chain.from_iterable(block))
                     self._answer(call, type(rows)(first=several) if block else None)
+                    if not block:
+                        return
                 except StreamsqlError as error:
                     self._fail(call, error)
         finally:

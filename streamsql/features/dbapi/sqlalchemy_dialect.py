@@ -90,10 +90,6 @@ class StreamsqlCompiler(compiler.SQLCompiler):
         """A literal as Spark reads it: two adjacent quotes are none in a text."""
         return literal(value) if isinstance(value, str) else super().render_literal_value(value, type_)
 
-    def get_select_precolumns(self, select: Any, **arguments: Any) -> str:
-        """DISTINCT; Spark has no DISTINCT ON."""
-        return "DISTINCT " if select._distinct else ""
-
     def returning_clause(self, *arguments: Any, **named: Any) -> str:
         """Raise CompileError."""
         raise exc.CompileError("Spark has no RETURNING")
@@ -227,7 +223,8 @@ class StreamsqlDialect(default.DefaultDialect):
 
     # ---- what there is --------------------------------------------------------------------
 
-    def _relations(self, connection: Any, schema: str | None) -> dict[str, str]:
+    @reflection.cache
+    def _relations(self, connection: Any, schema: str | None, **arguments: Any) -> dict[str, str]:
         """The kind of each relation by its name: stream, live table, table, view, temporary view."""
         if schema in (None, self.default_schema_name):
             rows = connection.exec_driver_sql("SHOW TABLES").all()
@@ -237,8 +234,11 @@ class StreamsqlDialect(default.DefaultDialect):
         tables = [row[1] for row in connection.exec_driver_sql(f"SHOW TABLES IN {name}") if not row[2]]
         return {table: "view" if table in views else "table" for table in tables}
 
-    def _named(self, connection: Any, schema: str | None, *kinds: str) -> list[str]:
-        return [name for name, kind in self._relations(connection, schema).items() if kind in kinds]
+    def _named(
+        self, connection: Any, schema: str | None, kinds: tuple[str, ...], **arguments: Any
+    ) -> list[str]:
+        relations = self._relations(connection, schema, **arguments)
+        return [name for name, kind in relations.items() if kind in kinds]
 
     @reflection.cache
     def get_schema_names(self, connection: Any, **arguments: Any) -> list[str]:
@@ -248,37 +248,38 @@ class StreamsqlDialect(default.DefaultDialect):
     @reflection.cache
     def get_table_names(self, connection: Any, schema: str | None = None, **arguments: Any) -> list[str]:
         """Live tables, and tables of Spark."""
-        return self._named(connection, schema, LIVE_TABLE, "table")
+        return self._named(connection, schema, (LIVE_TABLE, "table"), **arguments)
 
     @reflection.cache
     def get_view_names(self, connection: Any, schema: str | None = None, **arguments: Any) -> list[str]:
         """Streams, and views of Spark."""
-        return self._named(connection, schema, STREAM, "view")
+        return self._named(connection, schema, (STREAM, "view"), **arguments)
 
     @reflection.cache
     def get_temp_view_names(self, connection: Any, schema: str | None = None, **arguments: Any) -> list[str]:
         """Temporary views of Spark."""
-        return self._named(connection, schema, "temporary view")
+        return self._named(connection, schema, ("temporary view",), **arguments)
 
+    @reflection.cache
     def has_table(
         self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
     ) -> bool:
         """Whether there is a table, view or stream of a name."""
-        if schema is not None and not self.has_schema(connection, schema):
+        if schema is not None and not self.has_schema(connection, schema, **arguments):
             return False
-        folded = {name.casefold() for name in self._relations(connection, schema)}
+        folded = {name.casefold() for name in self._relations(connection, schema, **arguments)}
         return table_name.casefold() in folded
 
     def has_schema(self, connection: Any, schema_name: str, **arguments: Any) -> bool:
         """Whether Spark has a schema of a name."""
-        return schema_name in self.get_schema_names(connection)
+        return schema_name in self.get_schema_names(connection, **arguments)
 
     @reflection.cache
     def get_columns(
         self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
     ) -> list[Any]:
         """The columns of a table, view or stream. Raises NoSuchTableError."""
-        self._check_table(connection, table_name, schema)
+        self._check_table(connection, table_name, schema, **arguments)
         quote = self.identifier_preparer.quote_identifier
         own = schema in (None, self.default_schema_name)
         name = quote(table_name) if own else f"{quote(schema or '')}.{quote(table_name)}"
@@ -302,7 +303,7 @@ class StreamsqlDialect(default.DefaultDialect):
         self, connection: Any, view_name: str, schema: str | None = None, **arguments: Any
     ) -> str:
         """The statement that makes a view or stream. Raises NoSuchTableError."""
-        kind = self._relations(connection, schema).get(view_name, "")
+        kind = self._relations(connection, schema, **arguments).get(view_name, "")
         if kind not in (STREAM, "view", "temporary view"):
             raise exc.NoSuchTableError(view_name)
         quote = self.identifier_preparer.quote_identifier
@@ -310,22 +311,22 @@ class StreamsqlDialect(default.DefaultDialect):
         what = "STREAM" if kind == STREAM else "TABLE"
         return "\n".join(connection.execute(text(f"SHOW CREATE {what} {name}")).scalars())
 
-    def _check_table(self, connection: Any, name: str, schema: str | None) -> None:
-        if not self.has_table(connection, name, schema):
+    def _check_table(self, connection: Any, name: str, schema: str | None, **arguments: Any) -> None:
+        if not self.has_table(connection, name, schema, **arguments):
             raise exc.NoSuchTableError(f"{schema}.{name}" if schema else name)
 
     def get_pk_constraint(
         self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
     ) -> Any:
         """No key. Raises NoSuchTableError."""
-        self._check_table(connection, table_name, schema)
+        self._check_table(connection, table_name, schema, **arguments)
         return {"constrained_columns": [], "name": None}
 
     def _none(
         self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
     ) -> list[Any]:
         """None of them. Raises NoSuchTableError."""
-        self._check_table(connection, table_name, schema)
+        self._check_table(connection, table_name, schema, **arguments)
         return []
 
     get_foreign_keys = get_indexes = get_unique_constraints = get_check_constraints = _none

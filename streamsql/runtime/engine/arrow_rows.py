@@ -15,6 +15,7 @@ from streamsql.results import ArrowRows
 from streamsql.runtime.embedded.carried_values import columns_rebuilt, to_frame, touched
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.row_fetch import few, record_batches
+from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -62,6 +63,23 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
         zoned = _zoned(table, zone)
         batches = zoned.to_batches() or [_empty(zoned.schema)]
     return replace(_rows_of(rows, batches, began, zone), version=version, batch=batch)
+
+
+def tuples_of(batch: Any, zone: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a record batch as Python values, timestamps in a time zone, as row_values has them."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    own = zone_of(zone)
+    columns = [column_values(column, from_arrow_type(column.type), own) for column in batch.columns]
+    return zip(*columns, strict=True)
+
+
+def spark_type(kind: Any) -> tuple[str, bool]:
+    """(Spark's name of an Arrow type, whether it is a number)."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    of_spark = from_arrow_type(kind)
+    return in_capitals(of_spark.simpleString()), is_numeric(of_spark)
 
 
 def in_parts(rows: ArrowRows) -> ArrowRows:

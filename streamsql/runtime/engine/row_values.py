@@ -197,10 +197,3 @@ def is_numeric(kind: Any) -> bool:
     from pyspark.sql.types import NumericType
 
     return isinstance(kind, NumericType)
-
-
-def type_of_arrow(kind: Any) -> Any:
-    """Spark's type of a type of Arrow."""
-    from pyspark.sql.pandas.types import from_arrow_type
-
-    return from_arrow_type(kind)

@@ -93,7 +93,7 @@ def test_pandas(engine: sa.Engine) -> None:
     some = pd.read_sql(sa.text("SELECT n FROM counts WHERE word = :word"), engine, params={"word": "it's"})
     assert some["n"].tolist() == [2]
     written = pd.DataFrame(
-        {"a": [1, 2], "b": ["x", None], "t": pd.to_datetime(["2024-01-01", "1969-12-31 23:00"])}
+        {"a": [1, 2], "b": ["x", None], "t": pd.to_datetime(["2024-01-01 12:00", "1969-12-31 23:00"])}
     )
     written.to_sql("written", engine, index=False)
     read = pd.read_sql_table("written", engine).sort_values("a", ignore_index=True)
@@ -156,7 +156,17 @@ def test_sqlalchemys_own_tests_of_a_dialect(tmp_path: Path) -> None:
     script = ("-e", "CREATE SCHEMA IF NOT EXISTS test_schema", "--detach")
     subprocess.run(command(*serving, *script), check=True, cwd=tmp_path, env=environment, timeout=120)
     address = ("--dburi", f"streamsql:///{folder}", "-c", "setup.cfg", "--rootdir", ".")
-    options = ("-p", "no:streamsql", "-p", "no:cacheprovider", "-q", "--tb=line", "test_suite.py")
+    options = (
+        "-p",
+        "no:streamsql",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "suite_plugin",
+        "-q",
+        "--tb=line",
+        "test_suite.py",
+    )
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *address, *options],

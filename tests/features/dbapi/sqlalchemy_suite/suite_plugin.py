@@ -10,6 +10,7 @@ pytest.register_assert_rewrite("sqlalchemy.testing.assertions")
 from sqlalchemy.testing.plugin.pytestplugin import *  # noqa: E402, F403
 
 NOT_OF_SPARK = {
+    "test_long_convention_name": "it names constraints and indexes",
     "test_autocommit_isolation": "there are no transactions",
     "test_nullable_reflection": "DESCRIBE does not show NOT NULL",
     **dict.fromkeys(
