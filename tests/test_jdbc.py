@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ import pytest
 from conftest import Console, notes_of
 from test_explain import program
 
+from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import InputFault, QueryFault, StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.results import Text
 from streamsql.runtime.embedded.jdbc_writer import JdbcTable
+from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.engine.package_loader import use_added_jars
 
 ROOMS = ("streamsql/connectors/", "streamsql/runtime/embedded/")
 
@@ -33,6 +37,8 @@ class Database:
     def __init__(self, options: str, query: Any) -> None:
         self.options = options
         self.query = query
+        self.name = options.split(":")[1]
+        self.is_mysql = self.name in ("mysql", "mariadb")
 
     def sink(self, name: str, table: str, key: str = "") -> str:
         keys = f"KEY ({key})" if key else ""
@@ -91,7 +97,78 @@ def postgresql(packages: Callable[[str], None]) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def _listens(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """The URL of a MariaDB of this run's own, on loopback, with its own data folder."""
+    if not shutil.which("mariadbd") or not shutil.which("mariadb-install-db"):
+        pytest.skip("MariaDB's server is not on this machine")
+    folder = Path(tempfile.mkdtemp(prefix="streamsql-my-", dir="/tmp"))
+    shutil.chown(folder, user := "nobody" if os.getuid() == 0 else os.getuid())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data, at = f"--datadir={folder}/data", ["--no-defaults", f"--socket={folder}/s"]
+    whose = [f"--user={user}"] if user == "nobody" else []
+    how = ["--auth-root-authentication-method=normal", "--skip-test-db"]
+    quiet: dict[str, Any] = {"check": True, "timeout": 60, "capture_output": True, "cwd": folder}
+    subprocess.run(["mariadb-install-db", "--no-defaults", data, *whose, *how], **quiet)
+    (folder / "init.sql").write_text(
+        f"CREATE DATABASE shop;\nCREATE USER me@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n"
+        "GRANT ALL ON shop.* TO me@'127.0.0.1';\n"
+    )
+    (folder / "init.sql").chmod(0o644)
+    listen = [f"--port={port}", "--bind-address=127.0.0.1", f"--init-file={folder}/init.sql"]
+    server = subprocess.Popen(
+        ["mariadbd", *at, data, *whose, *listen], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not _listens(port):  # it does so after its init file
+            assert server.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)  # how often one looks
+        yield f"jdbc:mariadb://127.0.0.1:{port}/shop"
+    finally:
+        server.kill()
+        server.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _by_driver(spark: Any, name: str, url: str, **login: str) -> Callable[[str], list[tuple[Any, ...]]]:
+    """A function that runs a statement with the driver in Spark's JVM, and gives its rows."""
+
+    def query(text: str) -> list[tuple[Any, ...]]:
+        use_added_jars(spark)
+        given = spark._jvm.java.util.Properties()
+        for key, value in login.items():
+            given.setProperty(key, value)
+        connection = java_class(spark, PACKAGES[name].probe)().connect(url, given)
+        try:
+            statement = connection.createStatement()
+            if not statement.execute(text):
+                return []
+            result, rows = statement.getResultSet(), []
+            columns = range(1, result.getMetaData().getColumnCount() + 1)
+            while result.next():
+                values = [result.getString(n) for n in columns]
+                rows.append(tuple(int(v) if v and v.isdigit() else v for v in values))
+            return rows
+        finally:
+            connection.close()
+
+    return query
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("postgresql", "mariadb", "mysql", "duckdb")),
+    ]
+)
 def database(
     request: pytest.FixtureRequest, packages: Callable[[str], None], tmp_path: Path, spark: Any
 ) -> Database:
@@ -104,6 +181,15 @@ def database(
                 return connection.execute(text).fetchall()
 
         return Database(f"url 'jdbc:sqlite:{file}'", query)
+    if request.param == "duckdb":
+        url = f"jdbc:duckdb:{tmp_path}/base.duckdb"
+        return Database(f"url '{url}'", _by_driver(spark, "duckdb", url))
+    if request.param in ("mariadb", "mysql"):  # the driver of MySQL, with MariaDB's server
+        url = request.getfixturevalue("mariadb").replace("mariadb", request.param)
+        asked = _by_driver(spark, request.param, url, user="me", password=PASSWORD)
+        for (table,) in asked("SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop'"):
+            asked(f"DROP TABLE `{table}`")
+        return Database(f"url '{url}', user 'me', password '{PASSWORD}'", asked)
     url = request.getfixturevalue("postgresql")
     environment = {**os.environ, "PGPASSWORD": PASSWORD}
     address = url.removeprefix("jdbc:")
@@ -198,7 +284,7 @@ def test_what_the_database_refuses_is_said(console: Console, database: Database)
         STREAM + database.sink("t", "strict") + "INSERT INTO t SELECT word FROM s;"
         "INSERT INTO s VALUES (NULL, 1);"
     )
-    with pytest.raises(QueryFault, match="query t failed: the table strict: .*(?i:not.null)"):
+    with pytest.raises(QueryFault, match="query t failed: the table strict: .*(?i:not.null|cannot be null)"):
         console.run("AWAIT QUERY t;")
 
 
@@ -227,7 +313,7 @@ def test_secrets_are_shown_nowhere(console: Console, tmp_path: Path) -> None:
             "a password in the url would be shown",
         ),
         (
-            "KEY (id) OPTIONS (url 'jdbc:mysql://h/d', table 't')",
+            "KEY (id) OPTIONS (url 'jdbc:oracle:h/d', table 't')",
             "KEY is supported for postgresql",
         ),
     ],
@@ -379,7 +465,8 @@ def test_different_texts_are_different_keys(console: Console, database: Database
         "INSERT INTO s VALUES ('a', 1), ('A', 2), ('a ', 3), ('', 4), ('é', 5); AWAIT QUERY t IDLE;"
         "INSERT INTO s VALUES ('A', 7); AWAIT QUERY t IDLE;"
     )
-    rows = database.query("SELECT '<' || word || '>', n FROM exact")
+    shown = "concat('<', word, '>')" if database.is_mysql else "'<' || word || '>'"
+    rows = database.query(f"SELECT {shown}, n FROM exact")
     assert sorted(rows) == sorted([("<a>", 1), ("<A>", 7), ("<a >", 3), ("<>", 4), ("<é>", 5)])
 
 
@@ -395,17 +482,13 @@ def test_a_key_that_the_database_cannot_tell_apart_fails(
         f"INSERT INTO s VALUES ('{'61' if value == 'text' else '0.0'}', 1); AWAIT QUERY t IDLE;"
         f"INSERT INTO s VALUES ('{'FF' if value == 'text' else 'NaN'}', 2);"
     )
-    if value == "number" and "postgresql" in database.options:
+    if value == "number" and database.name in ("postgresql", "duckdb"):
         console.run("INSERT INTO s VALUES ('NaN', 3), ('-0.0', 4); AWAIT QUERY t IDLE;")
-        assert sorted(map(str, database.query("SELECT CAST(k + 0 AS TEXT), n FROM t"))) == [
-            "('NaN', 3)",
-            "(0, 4)",
-        ]
+        rows = database.query("SELECT CASE WHEN k = 0 THEN 'zero' ELSE CAST(k AS VARCHAR(9)) END, n FROM t")
+        assert sorted((name.lower(), n) for name, n in rows) == [("nan", 3), ("zero", 4)]
         return
     says = (
-        "the KEY column k has text that is no UTF-8"
-        if value == "text"
-        else "NaN, which SQLite takes for NULL"
+        "the KEY column k has text that is no UTF-8" if value == "text" else "the KEY column k has NaN, which"
     )
     with pytest.raises(QueryFault, match=f"query t failed: .*{says}") as raised:
         console.run("AWAIT QUERY t;")
@@ -417,7 +500,8 @@ def test_a_key_that_the_database_cannot_tell_apart_fails(
 def test_a_table_that_takes_different_texts_for_one_key_is_refused(
     console: Console, database: Database
 ) -> None:
-    kind = "CHAR(4)" if "postgresql" in database.options else "TEXT COLLATE NOCASE"
+    kinds = {"postgresql": "CHAR(4)", "mariadb": "VARCHAR(9)", "mysql": "VARCHAR(9)"}
+    kind = kinds.get(database.name, "TEXT COLLATE NOCASE")
     database.query(f"CREATE TABLE loose (word {kind} UNIQUE, n INTEGER)")
     console.run(
         STREAM + database.sink("t", "loose", "word") + "INSERT INTO t SELECT word, n FROM s;"
@@ -432,7 +516,7 @@ def test_a_table_that_takes_different_texts_for_one_key_is_refused(
 @pytest.mark.usefixtures("processes")
 def test_a_long_or_quoted_name_of_a_table(console: Console, database: Database) -> None:
     """PostgreSQL cuts names at 63 characters: the staging table must not be the table itself."""
-    for name in ("t" * 63, '"My table"'):
+    for name in ("t" * 63, "`My table`" if database.is_mysql else '"My table"'):
         console.run(
             STREAM + database.sink("t", name, "word") + "INSERT INTO t SELECT word, n FROM s;"
             "INSERT INTO s VALUES ('a', 1); AWAIT QUERY t IDLE;"
@@ -440,11 +524,9 @@ def test_a_long_or_quoted_name_of_a_table(console: Console, database: Database) 
         )
         assert sorted(database.query(f"SELECT word, n FROM {name}")) == [("a", 2), ("b", 3)]
         console.reset()
-    left = "SELECT count(*) FROM " + (
-        "pg_tables WHERE tablename LIKE '%staging%'"
-        if "postgresql" in database.options
-        else "sqlite_master WHERE name LIKE '%staging%'"
-    )
+    tables = {"postgresql": "pg_tables WHERE tablename", "sqlite": "sqlite_master WHERE name"}
+    where = tables.get(database.name, "information_schema.tables WHERE table_name")
+    left = f"SELECT count(*) FROM {where} LIKE '%staging%'"
     assert database.query(left) == [(0,)]
 
 
@@ -455,6 +537,7 @@ def test_inserts_of_the_same_moment_have_staging_tables_of_their_own() -> None:
     assert len(names) == 50
     assert all(name.startswith("shop.streamsql_staging_") and len(name) < 63 for name in names)
     assert JdbcTable('"a.b"')._staging("q").startswith("streamsql_")
+    assert JdbcTable("shop.`a.b`")._staging("q").startswith("shop.streamsql_")
     assert JdbcTable('shop."a.b"')._staging("q").startswith("shop.streamsql_")
     assert table._staging("q") == table._staging("q") != JdbcTable("shop.others")._staging("q")
 
@@ -486,9 +569,70 @@ def test_a_type_that_no_database_has_is_refused_before_the_start(
     assert len(database.query("SELECT v FROM typed")) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("processes")
+def test_changes_of_a_live_table_are_applied_to_binary_keys(console: Console, database: Database) -> None:
+    """A group that no longer qualifies is deleted, and comes back."""
+    console.run(
+        STREAM
+        + "CREATE LIVE TABLE c AS SELECT word, sum(n) AS n FROM s GROUP BY word;"
+        + database.sink("t", "small", "k")
+        + "INSERT INTO t SELECT CAST(word AS BINARY) AS k, n FROM c WHERE n < 10;"
+        "INSERT INTO s VALUES ('a', 1), ('A', 2), (NULL, 3); AWAIT QUERY c IDLE; AWAIT QUERY t IDLE;"
+        "INSERT INTO s VALUES ('a', 9), (NULL, 9), ('b', 4); AWAIT QUERY c IDLE; AWAIT QUERY t IDLE;"
+    )
+    assert sorted(database.query("SELECT n FROM small")) == [(2,), (4,)]
+    console.run("INSERT INTO s VALUES ('a', -5), (NULL, -5); AWAIT QUERY c IDLE; AWAIT QUERY t IDLE;")
+    assert sorted(database.query("SELECT n FROM small")) == [(2,), (4,), (5,), (7,)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("processes")
+def test_only_the_row_of_the_key_is_replaced(console: Console, database: Database) -> None:
+    """A row that is equal in another unique column is not: the database refuses it."""
+    database.query(
+        "CREATE TABLE users (word VARCHAR(9) UNIQUE, n INTEGER UNIQUE, more VARCHAR(9) DEFAULT 'x')"
+    )
+    if database.is_mysql:
+        version = str(database.query("SELECT version()"))
+        exact = "utf8mb4_nopad_bin" if "MariaDB" in version else "utf8mb4_0900_bin"
+        database.query(f"ALTER TABLE users MODIFY word VARCHAR(9) CHARACTER SET utf8mb4 COLLATE {exact}")
+    console.run(
+        STREAM + database.sink("t", "users", "word") + "INSERT INTO t SELECT word, n FROM s;"
+        "INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY t IDLE;"
+    )
+    database.query("UPDATE users SET more = 'kept'")
+    console.run("INSERT INTO s VALUES ('a', 3); AWAIT QUERY t IDLE;")
+    assert sorted(database.query("SELECT word, n, more FROM users")) == [("a", 3, "kept"), ("b", 2, "kept")]
+    console.run("INSERT INTO s VALUES ('c', 2);")
+    with pytest.raises(QueryFault, match="query t failed: the table users: "):
+        console.run("AWAIT QUERY t;")
+    assert sorted(database.query("SELECT word, n FROM users")) == [("a", 3), ("b", 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("processes")
+def test_a_table_of_mysql_without_transactions_is_refused(
+    console: Console, mariadb: str, packages: Callable[[str], None], spark: Any
+) -> None:
+    packages("mariadb")
+    query = _by_driver(spark, "mariadb", mariadb, user="me", password=PASSWORD)
+    query("CREATE OR REPLACE TABLE old (word VARCHAR(9), n INTEGER) ENGINE = MyISAM")
+    console.run(
+        STREAM
+        + f"CREATE SINK t USING jdbc OPTIONS (url '{mariadb}', user 'me', password '{PASSWORD}', table 'old');"
+        "INSERT INTO t SELECT word, n FROM s; INSERT INTO s VALUES ('a', 1);"
+    )
+    with pytest.raises(QueryFault, match="the table old has no transactions: ALTER TABLE … ENGINE = InnoDB"):
+        console.run("AWAIT QUERY t;")
+    assert query("SELECT * FROM old") == []
+
+
 VALUES = {
     "TIMESTAMP '9999-12-31 23:59:59'": "9999-12-31 23:59:59",
+    "TIMESTAMP '2024-02-29 10:11:12.123456'": "2024-02-29 10:11:12.123456",
     "DATE '2024-02-29'": "2024-02-29",
+    "true": "true",
     "12345678901234567890.123456789012345678BD": "12345678901234567890.123456789012345678",
     "CAST(NULL AS STRING)": None,
     "'Zürich 東京'": "Zürich 東京",
@@ -505,6 +649,6 @@ def test_values_of_many_types_are_written(console: Console, database: Database) 
         STREAM + database.sink("t", "many") + f"INSERT INTO t SELECT {columns} FROM s;"
         "INSERT INTO s VALUES ('1', 1); AWAIT QUERY t IDLE;"
     )
-    if "postgresql" in database.options:  # SQLite keeps a DECIMAL as a number of 64 bits
+    if database.name != "sqlite":  # it keeps a DECIMAL as a number of 64 bits
         console.run("VERIFY QUERY t;")
     assert console.rows(f"SELECT {texts} FROM (SELECT {columns});") == [tuple(VALUES.values())]

@@ -11,16 +11,25 @@ from streamsql.language.statements.base import Name, Option
 from streamsql.secrets import ranges
 
 _OF_READERS = frozenset("url user password driver querytimeout sessioninitstatement".split())
+_KEYED = ("postgresql", "mysql", "mariadb", "sqlite", "duckdb")
 # How a URL begins → the driver's class.
-DRIVERS = {f"jdbc:{name}:": PACKAGES[name].probe for name in ("postgresql", "sqlite")}
+DRIVERS = {f"jdbc:{name}:": PACKAGES[name].probe for name in _KEYED}
+
+
+def spark_url(url: str) -> str:
+    """The URL by which Spark knows the dialect: that of MariaDB is MySQL's. JdbcTable does the same."""
+    start, _, rest = url.partition("jdbc:mariadb:")
+    return url if start or not rest else f"jdbc:mysql:{rest}{'&' if '?' in rest else '?'}permitMysqlScheme"
 
 
 class Jdbc(Connector):
     name = "jdbc"
-    help = "a database table: rows are inserted, or with KEY replace the row of that key (postgresql, sqlite)"
+    help = (
+        f"a database table: rows are inserted, or with KEY replace the row of that key ({', '.join(_KEYED)})"
+    )
     takes_key = True
     once_by_batch_id = True
-    packages = ("postgresql", "sqlite")
+    packages = _KEYED
     writes = (
         OptionSpec(
             "url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", "JDBC address", required=True
@@ -28,7 +37,7 @@ class Jdbc(Connector):
         OptionSpec("table", "the table to write to; created if it does not exist", required=True),
         OptionSpec("user", "the database user"),
         OptionSpec("password", "the user's password", secret=True),
-        OptionSpec("driver", "the class of the driver; not needed for postgresql and sqlite"),
+        OptionSpec("driver", f"the class of the driver; not needed for {', '.join(_KEYED)}"),
         OptionSpec("batchsize", "rows per insert batch", "positive integer", default="1000"),
         OptionSpec(
             "isolationLevel",
@@ -66,7 +75,11 @@ class Jdbc(Connector):
         return table.call("option", "driver", driver) if driver and not sink.option("driver") else table
 
     def read_back(self, sink: Sink) -> Node:
-        only = [(k, v) for k, v in sink.options if k.casefold() in _OF_READERS]
+        only = [
+            (k, spark_url(v) if k.casefold() == "url" else v)
+            for k, v in sink.options
+            if k.casefold() in _OF_READERS
+        ]
         reader = with_options(read("jdbc"), only).call("option", "dbtable", sink.option("table"))
         driver = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
         return (reader.call("option", "driver", driver) if driver else reader).call("load")
@@ -85,7 +98,7 @@ class Jdbc(Connector):
             )
         if key and not url.value.startswith(tuple(DRIVERS)):
             raise RuleFault(
-                "KEY is supported for postgresql and sqlite only",
+                f"KEY is supported for {', '.join(_KEYED)} only",
                 hint="omit KEY to insert rows, or write with USING foreach_batch",
                 span=key[0].span,
                 code="CLAUSE_NOT_SUPPORTED",

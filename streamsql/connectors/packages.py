@@ -6,6 +6,7 @@ of Maven coordinates that Spark's own resolver fetches.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from streamsql.calls import Attr, Lit, Program, calls_in, variables_in
@@ -28,8 +29,8 @@ class Release:
 class Package:
     """name: what asks for it; probe: a class that is there when it is, "" where none is known.
 
-    formats: what a program reads or writes that needs it; calls: the functions; url: the databases that it
-    connects to, as their URLs begin. matching: coordinates of the release of
+    formats: what a program reads or writes that needs it; calls: the functions; url: a pattern of the URLs of
+    databases that it connects to, folded, from their beginning. matching: coordinates of the release of
     the running Spark ({spark}) or, for what has versions of its own, the newest that works with it.
     fallback: one that works with Spark 4.3 as well, for registries that have not the first. unreleased:
     where there is none for this Spark, the newest combination that is known to work.
@@ -102,6 +103,24 @@ _ALL = (
         url="jdbc:sqlite:",
         matching=Release(("org.xerial:sqlite-jdbc:3.46.1.3",)),
     ),
+    Package(
+        "mysql",
+        "com.mysql.cj.jdbc.Driver",
+        url="jdbc:mysql:(?!.*permitmysqlscheme)",
+        matching=Release(("com.mysql:mysql-connector-j:9.7.0",), whole=False),
+    ),
+    Package(
+        "mariadb",
+        "org.mariadb.jdbc.Driver",
+        url="jdbc:mariadb:|jdbc:mysql:.*permitmysqlscheme",
+        matching=Release(("org.mariadb.jdbc:mariadb-java-client:3.5.11",), whole=False),
+    ),
+    Package(
+        "duckdb",
+        "org.duckdb.DuckDBDriver",
+        url="jdbc:duckdb:",
+        matching=Release(("org.duckdb:duckdb_jdbc:1.5.6.0",)),
+    ),
 )
 PACKAGES = {package.name: package for package in _ALL}
 
@@ -123,7 +142,7 @@ def needed(program: Program) -> list[Package]:
         for package in _ALL
         if package.formats & use.formats
         or package.calls & use.calls
-        or (package.url and any(text.startswith(package.url) for text in use.texts))
+        or (package.url and any(re.match(package.url, text) for text in use.texts))
     ]
     formats = (v for call in calls_in(program) for v in call.args if isinstance(v, Lit) and v.packages)
     named = (Package(str(format.value), "", matching=Release(format.packages)) for format in formats)

@@ -13,6 +13,14 @@ class JdbcTable:
 
     NOTES = "streamsql_batches"
     OP = "_op"
+    TYPES = {
+        "mysql": {"timestamp": "DATETIME(6)", "timestamp_ntz": "DATETIME(6)", "binary": "LONGBLOB"},
+        "duckdb": {"boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT"},
+    }
+    """Types where Spark's would lose digits or bytes, or where the database has none of that name."""
+    NO_NAN = {"sqlite": "NaN, which SQLite takes for NULL", "mysql": "NaN, which MySQL does not have"}
+    KEY_BYTES = 3072
+    """How long a key of MySQL may be."""
 
     def __init__(self, table, key=()):
         self.table = table
@@ -21,8 +29,15 @@ class JdbcTable:
         self._compared = False
 
     def option(self, name, value):
+        if name == "url" and value.startswith("jdbc:mariadb:"):
+            # Spark knows the dialect by the URL of MySQL, which the driver of MariaDB takes with this word.
+            rest = value.removeprefix("jdbc:mariadb:")
+            value = f"jdbc:mysql:{rest}{'&' if '?' in rest else '?'}permitMysqlScheme"
         self.options[name] = value
         return self
+
+    def _is_of(self, database):
+        return self.options["url"].startswith(f"jdbc:{database}:")
 
     def write(self, batch, batch_id):
         """Write one micro-batch of a streaming query."""
@@ -53,12 +68,13 @@ class JdbcTable:
             target_rows = rows.drop(self.OP) if changes else rows
             self._make_target(target_rows, connection)
             self._run(connection, f"DROP TABLE IF EXISTS {staging}")
-            self._make_table(rows, staging, connection)
+            self._make_staging(rows, staging, connection)
             self._save(rows if changes else self._newest(rows), staging)
             connection.setAutoCommit(False)
             if self.key:
                 self._delete(staging, connection, changes)
-            self._run(connection, self._take_over(target_rows, staging, changes))
+            for text in self._take_over(target_rows, staging, changes):
+                self._run(connection, text)
             if query:
                 forget = f"DELETE FROM {self.NOTES} WHERE query = ? AND target = ?"
                 self._run(connection, forget, query, self.table)
@@ -90,7 +106,8 @@ class JdbcTable:
         A query that starts again has the same, so that it removes what is left of a failed run.
         """
         writer = hashlib.md5(f"{self.table} {query or uuid.uuid4()}".encode()).hexdigest()
-        quoted = self.table.rfind('"', 0, -1) if self.table.endswith('"') else len(self.table)
+        last = self.table[-1:]
+        quoted = self.table.rfind(last, 0, -1) if last in ('"', "`") else len(self.table)
         schema = self.table[: self.table.rfind(".", 0, quoted) + 1]
         return f"{schema}streamsql_staging_{writer[:24]}"
 
@@ -121,7 +138,8 @@ class JdbcTable:
         self._run(
             connection,
             f"CREATE TABLE IF NOT EXISTS {self.NOTES} "
-            "(query VARCHAR(36), target VARCHAR(200), batch VARCHAR(20), PRIMARY KEY (query, target))",
+            "(query VARCHAR(36), target VARCHAR(200), batch VARCHAR(20), PRIMARY KEY (query, target))"
+            + self._engine(),
         )
         statement = connection.prepareStatement(
             f"SELECT batch FROM {self.NOTES} WHERE query = ? AND target = ?"
@@ -143,15 +161,26 @@ class JdbcTable:
         except Exception as error:
             if getattr(error, "java_exception", None) is None:
                 raise
-            self._make_table(rows, self.table, connection)
+            self._make_table(rows, self.table, connection, self._key_types(rows, connection))
             if self.key:
                 name = f"streamsql_key_{hashlib.md5(self.table.encode()).hexdigest()[:24]}"
                 self._run(
                     connection, f"CREATE UNIQUE INDEX {name} ON {self.table} ({self._listed(self.key)})"
                 )
+                self._check_keys(rows, connection)
 
     def _check_keys(self, rows, connection):
-        """Raise RuntimeError when the table takes different texts for one key: by its collation or type."""
+        """Raise RuntimeError when the table takes different texts for one key, by its collation or type, or
+        has no transactions.
+        """
+        if self._is_of("mysql") and not self._compared:
+            schema, _, name = self.table.replace("`", "").rpartition(".")
+            place = f"table_name = '{name}' AND table_schema = " + (f"'{schema}'" if schema else "database()")
+            other = f"SELECT count(*) FROM information_schema.tables WHERE {place} AND engine <> 'InnoDB'"
+            if self._number(connection, other):
+                raise RuntimeError(
+                    f"the table {self.table} has no transactions: ALTER TABLE … ENGINE = InnoDB"
+                )
         texts = [
             f.name
             for f in rows.schema.fields
@@ -176,16 +205,53 @@ class JdbcTable:
     def _is_key(self, name):
         return name.casefold() in {k.casefold() for k in self.key}
 
-    def _make_table(self, rows, table, connection):
-        """Create a table with Spark's types; Spark's own writer fails for databases without a dialect."""
+    def _make_table(self, rows, table, connection, types=None):
+        """Create a table with Spark's types; Spark's own writer fails for databases without a dialect. types:
+        of columns that have others.
+        """
         jvm = self._jvm(rows.sparkSession)
-        columns = jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils.schemaString(
-            self.dialect, rows._jdf.schema(), False, jvm.scala.Option.empty()
-        )
-        self._run(connection, f"CREATE TABLE {table} ({columns})")
+        others = self.TYPES.get(self.options["url"].split(":")[1], {})
+        columns = []
+        for field in rows.schema.fields:
+            one = rows.select("`" + field.name.replace("`", "``") + "`")._jdf.schema()
+            column = jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils.schemaString(
+                self.dialect, one, False, jvm.scala.Option.empty()
+            )
+            kind = (types or {}).get(field.name) or others.get(field.dataType.simpleString())
+            if kind:
+                column = f"{self._listed([field.name])} {kind}" + ("" if field.nullable else " NOT NULL")
+            columns.append(column)
+        more = " CHARACTER SET utf8mb4" if self._is_of("mysql") else ""
+        self._run(connection, f"CREATE TABLE {table} ({', '.join(columns)}){self._engine()}{more}")
+
+    def _engine(self):
+        return " ENGINE = InnoDB" if self._is_of("mysql") else ""
+
+    def _make_staging(self, rows, staging, connection):
+        """Create the staging table. In MySQL it has the collations of the table, so that keys compare."""
+        if not self._is_of("mysql"):
+            self._make_table(rows, staging, connection)
+            return
+        columns = [self._listed([c]) for c in rows.columns if c != self.OP]
+        op = [f"CAST('' AS CHAR(2)) AS {self.OP}"] if self.OP in rows.columns else []
+        copied = f"SELECT {', '.join(columns + op)} FROM {self.table} WHERE 1 = 0"
+        self._run(connection, f"CREATE TABLE {staging} AS {copied}")
+
+    def _key_types(self, rows, connection):
+        """The types of key columns of MySQL: as long as an index may have them, compared byte by byte."""
+        if not self._is_of("mysql"):
+            return {}
+        kinds = {f.name: f.dataType.simpleString() for f in rows.schema.fields if self._is_key(f.name)}
+        long = [name for name, kind in kinds.items() if kind in ("string", "binary")]
+        length = (self.KEY_BYTES - 32 * (len(kinds) - len(long))) // 4 // max(len(long), 1)
+        about = connection.getMetaData()
+        is_mariadb = "MariaDB" in about.getDatabaseProductName() + about.getDatabaseProductVersion()
+        collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
+        text = f"VARCHAR({length}) CHARACTER SET utf8mb4 COLLATE {collation}"
+        return {name: text if kinds[name] == "string" else f"VARBINARY({length})" for name in long}
 
     def _save(self, rows, table):
-        if self.options["url"].startswith("jdbc:sqlite:"):
+        if self._is_of("sqlite"):
             rows = rows.coalesce(1)  # SQLite allows one writer at a time
         rows = rows.selectExpr(*(self._as_key(f) for f in rows.schema.fields))
         rows.write.format("jdbc").options(**self.options).option("dbtable", table).mode("append").save()
@@ -198,8 +264,8 @@ class JdbcTable:
         if "string" in kind:
             wrong = "text that is no UTF-8, which is not told apart: write hex(…) or base64(…) of it"
             return f"IF(NOT is_valid_utf8({column}), raise_error('{says}{wrong}'), {column}) AS {column}"
-        if kind in ("double", "float") and self.options["url"].startswith("jdbc:sqlite:"):
-            wrong = "NaN, which SQLite takes for NULL"
+        wrong = self.NO_NAN.get(self.options["url"].split(":")[1])
+        if kind in ("double", "float") and wrong:
             return f"IF(isnan({column}), raise_error('{says}{wrong}'), {column}) AS {column}"
         return column
 
@@ -244,14 +310,20 @@ class JdbcTable:
             statement.close()
 
     def _take_over(self, rows, staging, changes=False):
+        """The statements that copy the rows of the staging table; with a key, over the rows of that key."""
         listed = self._listed(rows.columns)
         which = f"{self._listed([self.OP])} <> '-D'" if changes else "1 = 1"
-        text = f"INSERT INTO {self.table} ({listed}) SELECT {listed} FROM {staging} WHERE {which}"
+        text = f"INSERT INTO {self.table} ({listed}) SELECT {listed} FROM {staging} s WHERE {which}"
         if not self.key:
-            return text
-        keys = {k.casefold() for k in self.key}
-        others = [self._listed([c]) for c in rows.columns if c.casefold() not in keys]
+            return [text]
+        others = [self._listed([c]) for c in rows.columns if not self._is_key(c)]
+        if self._is_of("mysql"):
+            # ON DUPLICATE KEY would also change the row that is equal in another unique column.
+            same = " AND ".join(f"t.{c} = s.{c}" for c in map(self._listed, ([k] for k in self.key)))
+            update = ", ".join(f"t.{c} = s.{c}" for c in others)
+            change = f"UPDATE {self.table} t JOIN {staging} s ON {same} SET {update} WHERE {which}"
+            add = f"{text} AND NOT EXISTS (SELECT 1 FROM {self.table} t WHERE {same})"
+            return [change, add] if update else [add]
         update = ", ".join(f"{c} = excluded.{c}" for c in others)
-        return f"{text} ON CONFLICT ({self._listed(self.key)}) DO " + (
-            f"UPDATE SET {update}" if update else "NOTHING"
-        )
+        then = f"UPDATE SET {update}" if update else "NOTHING"
+        return [f"{text} ON CONFLICT ({self._listed(self.key)}) DO {then}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamsql.connectors.jdbc import spark_url
 from streamsql.definitions import Sink
 from streamsql.errors import RuleFault
 from streamsql.language.struct_types import in_capitals
@@ -18,7 +19,7 @@ def check_database_types(spark: Any, sink: Sink, schema: Any) -> None:
         return
     jvm = spark._jvm
     jdbc = jvm.org.apache.spark.sql
-    dialect = jdbc.jdbc.JdbcDialects.get(sink.option("url"))
+    dialect = jdbc.jdbc.JdbcDialects.get(spark_url(sink.option("url")))
     write = jdbc.execution.datasources.jdbc.JdbcUtils.schemaString
     for field in schema.fields:
         alone = spark._jsparkSession.parseDataType(type(schema)([field]).json())
