@@ -647,8 +647,15 @@ def test_values_of_many_types_are_written(console: Console, database: Database) 
     texts = ", ".join(f"CAST(c{n} AS STRING)" for n in range(len(VALUES)))
     console.run(
         STREAM + database.sink("t", "many") + f"INSERT INTO t SELECT {columns} FROM s;"
-        "INSERT INTO s VALUES ('1', 1); AWAIT QUERY t IDLE;"
+        "INSERT INTO s VALUES ('1', 1);"
     )
+    if database.name == "mysql":  # its driver, and the server is MariaDB
+        with pytest.raises(
+            QueryFault, match="the driver of MySQL would cut the fractions of seconds of c0, c1:"
+        ):
+            console.run("AWAIT QUERY t;")
+        return
+    console.run("AWAIT QUERY t IDLE;")
     if database.name != "sqlite":  # it keeps a DECIMAL as a number of 64 bits
         console.run("VERIFY QUERY t;")
     assert console.rows(f"SELECT {texts} FROM (SELECT {columns});") == [tuple(VALUES.values())]

@@ -66,6 +66,7 @@ class JdbcTable:
                 return
             staging = self._staging(query)
             target_rows = rows.drop(self.OP) if changes else rows
+            self._check_driver(target_rows, connection)
             self._make_target(target_rows, connection)
             self._run(connection, f"DROP TABLE IF EXISTS {staging}")
             self._make_staging(rows, staging, connection)
@@ -124,6 +125,20 @@ class JdbcTable:
         )
         self.dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(self.options["url"])
         return self.dialect.createConnectionFactory(options).apply(-1)
+
+    def _is_mariadb(self, connection):
+        about = connection.getMetaData()
+        return "MariaDB" in about.getDatabaseProductName() + about.getDatabaseProductVersion()
+
+    def _check_driver(self, rows, connection):
+        """Raise RuntimeError where MySQL's driver takes MariaDB for an old MySQL, and cuts times to seconds."""
+        times = [f.name for f in rows.schema.fields if "timestamp" in f.dataType.simpleString()]
+        of_mysql = self._is_of("mysql") and "permitMysqlScheme" not in self.options["url"]
+        if of_mysql and times and self._is_mariadb(connection):
+            raise RuntimeError(
+                f"the driver of MySQL would cut the fractions of seconds of {', '.join(times)}: the server"
+                " is MariaDB; use its driver, url 'jdbc:mariadb://…'"
+            )
 
     def _run(self, connection, text, *values):
         statement = connection.prepareStatement(text)
@@ -244,9 +259,7 @@ class JdbcTable:
         kinds = {f.name: f.dataType.simpleString() for f in rows.schema.fields if self._is_key(f.name)}
         long = [name for name, kind in kinds.items() if kind in ("string", "binary")]
         length = (self.KEY_BYTES - 32 * (len(kinds) - len(long))) // 4 // max(len(long), 1)
-        about = connection.getMetaData()
-        is_mariadb = "MariaDB" in about.getDatabaseProductName() + about.getDatabaseProductVersion()
-        collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
+        collation = "utf8mb4_nopad_bin" if self._is_mariadb(connection) else "utf8mb4_0900_bin"
         text = f"VARCHAR({length}) CHARACTER SET utf8mb4 COLLATE {collation}"
         return {name: text if kinds[name] == "string" else f"VARBINARY({length})" for name in long}
 
@@ -262,8 +275,8 @@ class JdbcTable:
         kind = field.dataType.simpleString() if self._is_key(field.name) else ""
         says = f"the KEY column {field.name} has ".replace("\\", "\\\\").replace("'", "\\'")
         if "string" in kind:
-            wrong = "text that is no UTF-8, which is not told apart: write hex(…) or base64(…) of it"
-            return f"IF(NOT is_valid_utf8({column}), raise_error('{says}{wrong}'), {column}) AS {column}"
+            no_text = "text that is no UTF-8, which is not told apart: write hex(…) or base64(…) of it"
+            return f"IF(NOT is_valid_utf8({column}), raise_error('{says}{no_text}'), {column}) AS {column}"
         wrong = self.NO_NAN.get(self.options["url"].split(":")[1])
         if kind in ("double", "float") and wrong:
             return f"IF(isnan({column}), raise_error('{says}{wrong}'), {column}) AS {column}"
