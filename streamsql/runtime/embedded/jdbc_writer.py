@@ -131,7 +131,7 @@ class JdbcTable:
         return "MariaDB" in about.getDatabaseProductName() + about.getDatabaseProductVersion()
 
     def _check_driver(self, rows, connection):
-        """Raise RuntimeError where MySQL's driver takes MariaDB for an old MySQL: it would cut times."""
+        """Raise RuntimeError where MySQL's driver takes MariaDB for an old MySQL and cuts times."""
         times = [f.name for f in rows.schema.fields if "timestamp" in f.dataType.simpleString()]
         of_mysql = self._is_of("mysql") and "permitMysqlScheme" not in self.options["url"]
         if of_mysql and times and self._is_mariadb(connection):
