@@ -11,7 +11,7 @@ from uuid import UUID
 
 from streamsql.errors import InputFault, Span, SyntaxFault
 from streamsql.language.psql_variables import parameters as named_parameters
-from streamsql.language.tokens import Token, quote
+from streamsql.language.tokens import Token, quote, tokenize
 
 Values = Sequence[Any] | Mapping[str, Any]
 _INT, _LONG, _DIGITS = 1 << 31, 1 << 63, 38
@@ -24,7 +24,7 @@ def replaced_parameters(tokens: Sequence[Token], values: Values) -> list[tuple[i
     """
     if isinstance(values, Mapping):
         return _by_name(tokens, values)
-    signs = [token for token in tokens if token.kind == "sign" and token.text == "?"]
+    signs = _signs(tokens)
     if len(signs) > len(values):
         raise _without_value("?", signs[len(values)].span, f"{len(values)} are given")
     if len(signs) < len(values):
@@ -32,6 +32,15 @@ def replaced_parameters(tokens: Sequence[Token], values: Values) -> list[tuple[i
             f"{len(values)} values are given for {len(signs)} parameters", code="WRONG_PARAMETERS"
         )
     return [(sign.start, sign.end, literal(value)) for sign, value in zip(signs, values, strict=True)]
+
+
+def number_of_parameters(text: str) -> int:
+    """How many ? a statement has: those in texts and comments are none. Raises SyntaxFault."""
+    return len(_signs(tokenize(text)))
+
+
+def _signs(tokens: Sequence[Token]) -> list[Token]:
+    return [token for token in tokens if token.kind == "sign" and token.text == "?"]
 
 
 def _by_name(tokens: Sequence[Token], values: Mapping[str, Any]) -> list[tuple[int, int, str]]:

@@ -25,14 +25,13 @@ from streamsql.features.mysql.columns import Column, column, columns_of, kind_of
 from streamsql.features.mysql.information_schema import Answered, Databases, answered, databases_of
 from streamsql.features.mysql.mysql_statements import EMPTY, VARIABLES, own_statement, query_of_show, shown
 from streamsql.guard import internal
-from streamsql.language.parameters import replaced_parameters
 from streamsql.language.parser import parse, split_script
 from streamsql.language.spark_definitions import changes_session, definition_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.server import Detach
 from streamsql.language.statements.session import Clear, Define, Exit, SourceFile
 from streamsql.language.statements.spark import Spark
-from streamsql.language.tokens import quote, quote_name, tokenize
+from streamsql.language.tokens import quote, quote_name
 from streamsql.results import (
     ArrowRows,
     Copied,
@@ -253,14 +252,10 @@ class DoorSession(Session):
     def _execute(self, sql: str, values: Sequence[Any], cancel: CancelToken) -> Result:
         source = Source("sql", sql)
         try:
-            if values:
-                for start, end, written in reversed(replaced_parameters(tokenize(sql), values)):
-                    sql = sql[:start] + written + sql[end:]
-                source = Source("sql", sql)
             written_ones = split_script(source)
             if len(written_ones) != 1:
                 raise RuleFault("the MySQL door takes one statement at a time", code="CLAUSE_NOT_SUPPORTED")
-            statement = parse(written_ones[0], literal=True, translation=self.own.translation)
+            statement = parse(written_ones[0], translation=self.own.translation, parameters=values)
             if isinstance(statement, _OF_CONSOLES):
                 raise _for_consoles()
             cancel.only_reads = self.own.only_reads(statement)

@@ -25,7 +25,7 @@ from streamsql.errors import StreamsqlError, SyntaxFault
 from streamsql.features.mysql.client import Answer, DoorSession
 from streamsql.features.mysql.parameters import Prepared, parameters
 from streamsql.guard import internal, log
-from streamsql.language.tokens import tokenize
+from streamsql.language.parameters import number_of_parameters
 from streamsql.output.error_text import format_error
 from streamsql.runtime.parts import SessionParts
 
@@ -170,8 +170,7 @@ class DoorConnection(Connection):
     async def handle_stmt_prepare(self, data: bytes) -> None:
         """COM_STMT_PREPARE: ? are those that are signs, not those in texts and comments."""
         sql = data.decode(self.client_charset.codec, errors="replace")
-        number = sum(token.kind == "sign" and token.text == "?" for token in tokenize(sql))
-        statement = Prepared(next(self.prepared_stmt_seq) + 1, sql, number)
+        statement = Prepared(next(self.prepared_stmt_seq) + 1, sql, number_of_parameters(sql))
         self.prepared_stmts[statement.stmt_id] = statement
         for packet in self.com_stmt_prepare_response(statement):
             await self.stream.write(packet, drain=False)

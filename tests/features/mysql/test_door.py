@@ -121,6 +121,7 @@ def test_clients_read_live_tables_metadata_and_every_type(door: Door, console: C
     ):  # fmt: skip
         code, text = error(client, changing)
         assert (code, "the MySQL door only reads" in text) == (1290, True), changing
+    assert "its value would be shown" in error(client, "SELECT '${env:HOME}'")[1]
     assert error(client, "WATCH totals")[0] == 1235
     assert error(client, "USE SCHEMA default")[0] == 1235
     # settings are those of the connection
@@ -138,7 +139,7 @@ def test_clients_read_live_tables_metadata_and_every_type(door: Door, console: C
     prepared.execute(selected)
     assert prepared.fetchall() == [tuple(VALUES.values())]
     given = (
-        "it's ? \\ x",
+        "it's ? \\ x ${env:HOME}",
         -5,
         Decimal("1.25"),
         dt.datetime(2024, 1, 1, 12, 0, 0, 5),
