@@ -8,6 +8,8 @@ from streamsql.api.watched import Change as Change
 from streamsql.api.watched import Changes as Changes
 from streamsql.api.watched import Watch as Watch
 from streamsql.errors import StreamsqlError
+from streamsql.features.notebook.magics import load_ipython_extension as load_ipython_extension
+from streamsql.features.notebook.magics import unload_ipython_extension as unload_ipython_extension
 from streamsql.query_facts import QueryFacts as QueryFacts
 
 __version__: str
