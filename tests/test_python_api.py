@@ -25,6 +25,8 @@ from streamsql.runtime.workspace.folder import Workspace
 from streamsql.runtime.workspace.store import Store
 from streamsql.server.listener import Server
 
+ROOMS = ("streamsql/api/", "streamsql/server/", "examples/", "README.md")
+
 COUNTS = """
 CREATE STREAM words (word STRING, n INT) USING values;
 CREATE LIVE TABLE counts AS SELECT word, sum(n) AS n FROM words GROUP BY word;
@@ -370,9 +372,10 @@ README = (ROOT / "README.md").read_text().split("<!-- python -->\n```python\n")[
     ("code", "says"),
     [
         (README, "0 (Change(op='+I', row=('cat', 2)), Change(op='+I', row=('dog', 1)))\n"),
-        (
+        pytest.param(
             (ROOT / "examples" / "python_api.py").read_text(),
             "TABLE_OR_VIEW_NOT_FOUND (1, 15) did you mean by_event?\n",
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["readme", "example"],

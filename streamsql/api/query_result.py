@@ -94,7 +94,7 @@ class QueryResult:
             raise InputFault(
                 "pandas is not installed",
                 hint="pip install 'streamsql-console[pandas]', or .arrow()",
-                code="PACKAGE_NOT_AVAILABLE",
+                code="MISSING_MODULE",
             )
         return self.arrow().to_pandas()
 

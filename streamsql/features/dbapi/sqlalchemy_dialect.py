@@ -64,7 +64,7 @@ def type_of(name: str) -> types.TypeEngine[Any]:
 class StreamsqlPreparer(compiler.IdentifierPreparer):
     """Names in backticks, where one is needed."""
 
-    reserved_words = {word.casefold() for word in keywords()}
+    reserved_words = {word.casefold() for word in keywords() if len(word) > 1}
 
     def __init__(self, dialect: default.DefaultDialect) -> None:
         super().__init__(dialect, initial_quote="`", escape_quote="`")

@@ -175,7 +175,7 @@ def _read(value: Any) -> Any:
 
 
 @settings(
-    max_examples=15,
+    max_examples=6,
     deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,

@@ -92,6 +92,10 @@ def test_pandas(engine: sa.Engine) -> None:
     assert frame.to_dict("list") == {"word": ["cat", "it's"], "n": [1, 2]}
     some = pd.read_sql(sa.text("SELECT n FROM counts WHERE word = :word"), engine, params={"word": "it's"})
     assert some["n"].tolist() == [2]
+
+
+@pytest.mark.slow
+def test_pandas_writes_and_reads_a_table(engine: sa.Engine) -> None:
     written = pd.DataFrame(
         {"a": [1, 2], "b": ["x", None], "t": pd.to_datetime(["2024-01-01 12:00", "1969-12-31 23:00"])}
     )
