@@ -76,6 +76,7 @@ VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("processes")  # mysql-connector asks lsb_release for the system
 def test_every_type_in_both_protocols(door: Door) -> None:
     client, selected = connect(door), f"SELECT {', '.join(VALUES)}"
     assert rows(client, selected) == [tuple(VALUES.values())]
