@@ -319,9 +319,12 @@ def test_a_statement_that_is_cancelled_before_its_job_begins_ends(
 
 
 def test_what_a_client_may_not(host: Host) -> None:
-    with pytest.raises(StreamsqlError) as caught:
-        run(host.attach(read_only=True), "SHOW STREAMS; DROP STREAM words;")
-    assert (caught.value.code, caught.value.span and caught.value.span.start) == ("READ_ONLY", None)
+    reader = host.attach(read_only=True)
+    for changing in ("DROP STREAM words;", "CREATE TEMPORARY VIEW v AS SELECT 1;", "DROP TABLE IF EXISTS t;"):
+        with pytest.raises(StreamsqlError) as caught:
+            run(reader, f"SHOW STREAMS; {changing}")
+        assert (caught.value.code, caught.value.span and caught.value.span.start) == ("READ_ONLY", None)
+    run(reader, "DESCRIBE FUNCTION sum; SHOW FUNCTIONS LIKE 'sum'; EXPLAIN SELECT 1; VALUES (1);")
     for session in (host.attach(), host.session):
         with pytest.raises(StreamsqlError) as caught:
             run(session, "DETACH;")

@@ -39,7 +39,7 @@ def is_loopback(host: str) -> bool:
 def cannot_listen(flag: str, host: str, port: int, error: OSError) -> UsageFault:
     """The error for an address on which the console cannot listen."""
     return UsageFault(
-        f"{flag} cannot listen on {shown_address(host, port)}: {reason_of(error)}",
+        f"{flag} cannot listen on {shown_address(host, port)}: {reason_of(error).partition(' (while ')[0]}",
         hint=f"{flag} HOST:PORT names another address",
         code="BAD_ADDRESS",
     )

@@ -166,7 +166,7 @@ class DoorSession(Session):
         self._worker = Worker()
         self._cancel = CancelToken()
         self._result = Result()
-        self._fault: NameFault | None = None
+        self._fault: StreamsqlError | None = None
         self.notes: list[str] = []
         self._renew()
 
@@ -181,12 +181,12 @@ class DoorSession(Session):
     async def init(self, connection: Any) -> None:
         """The client has logged in."""
         await super().init(connection)
-        current, zone = await self._worker.run(self._of_spark)
-        self.variables.set("system_time_zone", zone, force=True)
         self.variables.set("time_zone", "SYSTEM")
         try:
+            current, zone = await self._worker.run(self._of_spark)
+            self.variables.set("system_time_zone", zone, force=True)
             await self.use(self.database or current)
-        except NameFault as fault:  # the client is logged in already: its first statement says it
+        except StreamsqlError as fault:  # the client is logged in already: its first statement says it
             self._fault = fault
 
     def _of_spark(self) -> tuple[str, str]:
@@ -306,8 +306,11 @@ class DoorSession(Session):
             raise RuleFault(
                 f"the MySQL door cannot answer this query of metadata: {error}", code="CLAUSE_NOT_SUPPORTED"
             ) from error
-        if self.variables.get("time_zone") != zone:
-            await self._worker.run(self._set_zone, str(self.variables.get("time_zone")))
+        wanted = self.variables.get("time_zone")
+        if wanted != zone:
+            self.variables.set("time_zone", zone)
+            await self._worker.run(self._set_zone, str(wanted))
+            self.variables.set("time_zone", wanted)
         return answer or ([], [])
 
     def _set_zone(self, zone: str) -> None:
