@@ -569,6 +569,25 @@ def test_a_type_that_no_database_has_is_refused_before_the_start(
     assert len(database.query("SELECT v FROM typed")) == 1
 
 
+def test_the_table_that_is_made_has_the_types_and_options_that_are_given(
+    console: Console, packages: Callable[[str], None], tmp_path: Path
+) -> None:
+    packages("sqlite")
+    given = "createTableColumnTypes 'N VARCHAR(9)', createTableOptions 'WITHOUT ROWID'"
+    options = f"url 'jdbc:sqlite:{tmp_path}/b.db', table 't', {given}"
+    console.run(f"CREATE SINK t USING jdbc OPTIONS ({options});")
+    with pytest.raises(StreamsqlError, match="PRIMARY KEY missing on table t"):
+        console.run("INSERT INTO t SELECT 'a' AS word, '1' AS n;")
+    options = options.replace("WITHOUT ROWID", "")
+    console.run(
+        f"CREATE OR REPLACE SINK t USING jdbc OPTIONS ({options}); INSERT INTO t SELECT 'a' AS word, '1' AS n;"
+    )
+    with sqlite3.connect(tmp_path / "b.db") as connection:
+        ((made,),) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 't'").fetchall()
+        assert connection.execute("SELECT * FROM t").fetchall() == [("a", "1")]
+    assert '"n" VARCHAR(9)' in made and '"word" TEXT' in made
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_changes_of_a_live_table_are_applied_to_binary_keys(console: Console, database: Database) -> None:

@@ -176,7 +176,8 @@ class JdbcTable:
         except Exception as error:
             if getattr(error, "java_exception", None) is None:
                 raise
-            self._make_table(rows, self.table, connection, self._key_types(rows, connection))
+            types = self._key_types(rows, connection) | self._given_types(rows)
+            self._make_table(rows, self.table, connection, types, self._given("createTableOptions"))
             if self.key:
                 name = f"streamsql_key_{hashlib.md5(self.table.encode()).hexdigest()[:24]}"
                 self._run(
@@ -220,9 +221,23 @@ class JdbcTable:
     def _is_key(self, name):
         return name.casefold() in {k.casefold() for k in self.key}
 
-    def _make_table(self, rows, table, connection, types=None):
+    def _given(self, name):
+        """The value of an option, in whichever case it is written; "" without it."""
+        return next((v for k, v in self.options.items() if k.casefold() == name.casefold()), "")
+
+    def _given_types(self, rows):
+        """The types of the columns that createTableColumnTypes names."""
+        from pyspark.sql.types import StructType
+
+        listed = (
+            StructType.fromDDL(given) if (given := self._given("createTableColumnTypes")) else StructType()
+        )
+        kinds = {f.name.casefold(): f.dataType.simpleString().upper() for f in listed.fields}
+        return {c: kinds[c.casefold()] for c in rows.columns if c.casefold() in kinds}
+
+    def _make_table(self, rows, table, connection, types=None, options=""):
         """Create a table with Spark's types; Spark's own writer fails for databases without a dialect. types:
-        of columns that have others.
+        of columns that have others; options: text behind the columns.
         """
         jvm = self._jvm(rows.sparkSession)
         others = self.TYPES.get(self.options["url"].split(":")[1], {})
@@ -237,7 +252,7 @@ class JdbcTable:
                 column = f"{self._listed([field.name])} {kind}" + ("" if field.nullable else " NOT NULL")
             columns.append(column)
         more = " CHARACTER SET utf8mb4" if self._is_of("mysql") else ""
-        self._run(connection, f"CREATE TABLE {table} ({', '.join(columns)}){self._engine()}{more}")
+        self._run(connection, f"CREATE TABLE {table} ({', '.join(columns)}){self._engine()}{more} {options}")
 
     def _engine(self):
         return " ENGINE = InnoDB" if self._is_of("mysql") else ""
