@@ -75,11 +75,47 @@ class ClientReader(asyncio.StreamReader):
             raise MysqlError("the packet is too long", ErrorCode.MALFORMED_PACKET)
         return head
 
+    async def received(self) -> bytes:
+        """What was received and not read."""
+        try:
+            async with asyncio.timeout(0):
+                return await super().read(BEFORE_LOGIN)
+        except TimeoutError:
+            return b""
+
     def feed_eof(self) -> None:
         """See asyncio."""
         super().feed_eof()
         if self.gone is not None:
             self.gone()
+
+
+class DoorStream:
+    """The frames of a client: mysql-mimic's, whose compiled class cannot be extended."""
+
+    def __init__(self, stream: MysqlStream) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def start_tls(self, ssl: SSLContext) -> None:
+        """Go on with TLS. A client may begin it at once: what came with its request is TLS, which asyncio
+        would lose it.
+        """
+        loop, transport = asyncio.get_running_loop(), self.writer.transport
+        transport.pause_reading()
+        ahead = await self.reader.received()
+        handshake = loop.create_task(self._stream.start_tls(ssl))
+        await asyncio.sleep(0)  # it has set the protocol, and will start it before what is called next
+        if ahead:
+            loop.call_soon(_feed, transport.get_protocol(), ahead)
+        await handshake
+
+
+def _feed(protocol: asyncio.BufferedProtocol, data: bytes) -> None:
+    memoryview(protocol.get_buffer(len(data)))[: len(data)] = data
+    protocol.buffer_updated(len(data))
 
 
 class DoorConnection(Connection):
@@ -123,7 +159,7 @@ class DoorConnection(Connection):
             msg, code = msg.msg, msg.code
         if isinstance(msg, TimeoutError):
             msg = f"the login took longer than {LOGIN:.0f} s"
-        if isinstance(msg, (struct.error, IndexError, ConnectionClosed)):
+        if isinstance(msg, (struct.error, IndexError, *GONE)):
             msg, code = "the packet cannot be read", ErrorCode.MALFORMED_PACKET
         state = get_sqlstate(ErrorCode(code)).decode() if not isinstance(msg, Exception) else ""
         if isinstance(msg, Exception):
@@ -225,7 +261,7 @@ class Clients:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _serve(self, reader: Any, writer: asyncio.StreamWriter) -> None:
-        stream = MysqlStream(reader, writer)
+        stream: Any = DoorStream(MysqlStream(reader, writer))
         session = DoorSession(self._parts, writes=self._writes)
         connection = DoorConnection(stream, session, self._control, self._users, ABILITIES, self._tls)
         connection.status_flags = ServerStatus.SERVER_STATUS_AUTOCOMMIT
