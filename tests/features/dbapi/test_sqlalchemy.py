@@ -148,6 +148,12 @@ def test_a_type_that_sqlalchemy_has_not_keeps_its_name() -> None:
     assert isinstance(type_of("TIME(6)"), sa.Time)
 
 
+CLASSES = (
+    "CompoundSelectTest DistinctOnTest ExistsTest HasTableTest LikeFunctionsTest OrderByLabelTest StringTest"
+)
+"""Those of SQLAlchemy's tests that are run: they are about queries and texts."""
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("processes")
@@ -171,9 +177,10 @@ def test_sqlalchemys_own_tests_of_a_dialect(tmp_path: Path) -> None:
         "--tb=line",
         "test_suite.py",
     )
+    chosen = ("-k", " or ".join(CLASSES.split()))
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *address, *options],
+            [sys.executable, "-m", "pytest", *address, *options, *chosen],
             capture_output=True,
             text=True,
             cwd=suite,
@@ -185,4 +192,4 @@ def test_sqlalchemys_own_tests_of_a_dialect(tmp_path: Path) -> None:
         subprocess.run(stop, cwd=tmp_path, env=environment, timeout=120)
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed and int(passed[1]) > 250
+    assert passed and int(passed[1]) >= 40

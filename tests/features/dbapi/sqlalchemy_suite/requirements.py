@@ -14,7 +14,7 @@ HAS = """
 """.split()
 HAS_NOT = """
     autoincrement_insert autoincrement_without_sequence cross_schema_fk_reflection dbapi_lastrowid
-    duplicate_key_raises_integrity_error empty_inserts foreign_key_constraint_reflection foreign_key_ddl foreign_keys
+    duplicate_key_raises_integrity_error empty_inserts foreign_key_constraint_reflection foreign_key_ddl
     implements_get_lastrowid implicitly_named_constraints index_reflection indexes_with_ascdesc named_constraints
     on_update_cascade primary_key_constraint_reflection recursive_fk_cascade reflect_indexes_with_ascdesc
     reflects_pk_names self_referential_foreign_keys supports_lastrowid temp_table_reflection temporary_tables
