@@ -586,6 +586,10 @@ def test_show_with_the_name_of_a_relation_describes_it() -> None:
     with pytest.raises(StreamsqlError, match="there is no statement SHOW SETTINGS") as caught:
         last_notes(f"{DEFINED}SHOW SETTINGS;")
     assert "SET; shows the settings" in caught.value.hint
+    for typed, meant in (("GRAHP", "GRAPH"), ("QUERYS", "QUERIES"), ("TABELS", "TABLES")):
+        with pytest.raises(StreamsqlError) as caught:
+            last_notes(f"{DEFINED}SHOW {typed};")
+        assert caught.value.hint == f"did you mean {meant}?"
 
 
 @pytest.mark.parametrize(("dialect", "typed", "own"), TRANSLATIONS, ids=lambda text: text[:40])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 
@@ -320,6 +320,8 @@ def _misspelt_second_word(tokens: list[Token]) -> SyntaxFault | None:
         return None
     sparks = word.upper in keywords() and not (lists and f"{word.upper}S" in own)
     like = None if sparks else nearest(word.text, sorted(own | keywords() - {word.upper}))
+    if like and like not in own and tokens[0].upper == "SHOW":
+        like = _plural(like, own)
     if like and like in own and like != word.upper:
         fact, hint = f"expected {like}, found {word.text}", f"did you mean {like}?"
         return SyntaxFault(fact, hint=hint, span=word.span, code="UNKNOWN_STATEMENT")
@@ -327,7 +329,7 @@ def _misspelt_second_word(tokens: list[Token]) -> SyntaxFault | None:
     named = len(tokens) == 2 and word.upper not in keywords()
     if tokens[0].upper != "SHOW" or word.upper in shown or named:
         return None
-    several = next((w for w in (f"{word.upper}S", f"{word.upper[:-1]}IES") if w in shown), "")
+    several = _plural(word.upper, shown)
     otherwise = "HELP SHOW; lists what it shows, SET; shows the settings"
     return SyntaxFault(
         f"there is no statement SHOW {word.text}",
@@ -335,6 +337,11 @@ def _misspelt_second_word(tokens: list[Token]) -> SyntaxFault | None:
         span=word.span,
         code="UNKNOWN_STATEMENT",
     )
+
+
+def _plural(word: str, words: Container[str]) -> str:
+    """The plural of a word, if it is one of these; else ""."""
+    return next((several for several in (f"{word}S", f"{word[:-1]}IES") if several in words), "")
 
 
 _BEFORE_NAME = frozenset(("FROM", "FUNCTION", "INTO", "SINK", "SOURCE", "STREAM", "TABLE", "UPDATE", "VIEW"))

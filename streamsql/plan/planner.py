@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.errors import Note, RuleFault, SyntaxFault
+from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault
 from streamsql.feature_registry import planners
 from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
 from streamsql.language.statements.base import Name, Statement
@@ -79,7 +79,10 @@ def _spark(statement: Statement, context: Context) -> Plan:
     doubt = statement.doubt if isinstance(statement, Spark) else None
     if doubt and isinstance(statement, Spark) and statement.is_refused and not context.extended:
         raise doubt
-    described = description(statement, context)
+    try:
+        described = description(statement, context)
+    except NameFault as fault:  # nothing has the name: a misspelt word says more
+        raise doubt or fault from None
     if described is not None:
         return plan(described, context)
     if doubt and context.catalog.target(inserted_into(statement.text)):

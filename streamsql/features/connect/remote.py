@@ -23,6 +23,7 @@ _OF_A_JVM = {
     "java": "the console starts no Java",
     "check_cluster": "it is about --master",
     "read_only": "it is about the workspaces of this machine",
+    "web": "it is for a Spark of this machine",
 }
 """The flags that --remote excludes, and why."""
 
