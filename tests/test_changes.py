@@ -11,7 +11,7 @@ import pytest
 from broker import Broker
 from conftest import Console, notes_of
 from test_explain import program, run_program
-from test_jdbc import Database, database, postgresql  # noqa: F401  fixtures
+from test_jdbc import Database, database, mariadb, postgresql  # noqa: F401  fixtures
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import QueryFault, StreamsqlError

@@ -31,19 +31,7 @@ def test_the_console_works_without_what_only_linux_has(tests: tuple[str, ...]) -
     paths = os.pathsep.join((str(ROOT / "tests" / "other_system"), str(ROOT)))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:xdist",
-            "-p",
-            "no:anyio",
-            *tests,
-        ],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:anyio", *tests],
         env=environment | {"PYTHONPATH": paths},
         cwd=ROOT,
         capture_output=True,
