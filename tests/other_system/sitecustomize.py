@@ -28,6 +28,8 @@ for module, names in ONLY_LINUX.items():
     for name in names:
         if hasattr(module, name):
             delattr(module, name)
+        if name in getattr(module, "__all__", ()):
+            module.__all__.remove(name)
 
 
 def without_proc(opens):
