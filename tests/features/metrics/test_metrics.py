@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 from urllib.error import HTTPError
 
 import pytest
-from conftest import Console
+from conftest import ROOT, Console
 from prometheus_client.parser import text_string_to_metric_families
 from scripts import run_process
 
 from streamsql.cli.addresses import address_of
 from streamsql.errors import UsageFault
 from streamsql.features.metrics.endpoint import TOKEN, open_endpoint
-from streamsql.features.metrics.query_metrics import behind
+from streamsql.features.metrics.query_metrics import QueryMetrics, behind
 
 ROOMS = ("streamsql/features/metrics/", "streamsql/runtime/")
 
@@ -118,3 +121,18 @@ def test_other_machines_need_a_token(console: Console, monkeypatch: pytest.Monke
             assert b"streamsql_spark_running" in page.read()
     finally:
         endpoint.close()
+
+
+def test_the_dashboard_shows_each_metric_and_no_other() -> None:
+    parts = MagicMock()
+    parts.catalog.named.return_value = []
+    parts.engine.started = False
+    names = set()
+    for metric in QueryMetrics(parts).collect():
+        names.add(f"{metric.name}_total" if metric.type == "counter" else metric.name)
+    board = json.loads((ROOT / "examples" / "grafana_dashboard.json").read_text("utf-8"))
+    shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    assert {name for expression in shown for name in re.findall(r"streamsql_\w+", expression)} == names
+    places = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in board["panels"]]
+    assert len(set(places)) == len(places)
+    assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in board["panels"])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from unittest.mock import MagicMock
 
 import pytest
 from conftest import ROOT
 from scripts import run_main, run_process
 
 from streamsql.cli.command_line import FLAGS, commands
-from streamsql.features.metrics.query_metrics import QueryMetrics
 from streamsql.features.setup.examples import about, examples
 
 ROOMS = ("streamsql/features/setup/", "streamsql/cli/", "examples/")
@@ -171,21 +168,3 @@ def test_a_report_about_a_config_file_that_cannot_be_used(tmp_path: Path) -> Non
     outcome = run_main("support", "--config", "config.toml", "r.txt", cwd=tmp_path)
     assert outcome.code == 0
     assert "BAD_CONFIG" in (tmp_path / "r.txt").read_text("utf-8")
-
-
-# ---- Grafana
-
-
-def test_the_dashboard_shows_each_metric_and_no_other() -> None:
-    parts = MagicMock()
-    parts.catalog.named.return_value = []
-    parts.engine.started = False
-    names = set()
-    for metric in QueryMetrics(parts).collect():
-        names.add(f"{metric.name}_total" if metric.type == "counter" else metric.name)
-    board = json.loads((ROOT / "examples" / "grafana_dashboard.json").read_text("utf-8"))
-    shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
-    assert {name for expression in shown for name in re.findall(r"streamsql_\w+", expression)} == names
-    places = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in board["panels"]]
-    assert len(set(places)) == len(places)
-    assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in board["panels"])
