@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamsql.guard import log
 from streamsql.secrets import redact_text
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 CONNECTORS, FEATURES = "streamsql.connectors", "streamsql.features"
 """The groups of entry points: a connector is a class, a feature a package that has a FEATURE."""
@@ -18,6 +20,8 @@ _WHAT = {CONNECTORS: "connector", FEATURES: "feature"}
 
 @cache
 def _points(group: str) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # 20 ms, and the first prompt needs none
+
     return tuple(entry_points(group=group))
 
 

@@ -12,15 +12,15 @@ pytestmark = pytest.mark.usefixtures("processes")
 
 TESTS = Path(__file__).resolve().parent
 
-HEAVY = ["pandas", "prompt_toolkit", "py4j", "pyarrow", "pyspark", "sqlglot", "wcwidth"]
+HEAVY = ["importlib.metadata", "pandas", "prompt_toolkit", "py4j", "pyarrow", "pyspark", "sqlglot", "wcwidth"]
 LOADS = {
     "cli.main": [],
-    "server.client": ["pyarrow", "wcwidth"],
-    "cli.dry_run": ["pyarrow", "wcwidth"],
-    "plan.planner": ["pyarrow", "wcwidth"],
-    "runtime.session": ["pyarrow", "wcwidth"],
-    "output.script_runner": ["pyarrow", "wcwidth"],
-    "shell.prompt": ["prompt_toolkit", "pyarrow", "wcwidth"],
+    "server.client": ["importlib.metadata", "pyarrow", "wcwidth"],
+    "cli.dry_run": ["importlib.metadata", "pyarrow", "wcwidth"],
+    "plan.planner": ["importlib.metadata", "pyarrow", "wcwidth"],
+    "runtime.session": ["importlib.metadata", "pyarrow", "wcwidth"],
+    "output.script_runner": ["importlib.metadata", "pyarrow", "wcwidth"],
+    "shell.prompt": ["importlib.metadata", "prompt_toolkit", "pyarrow", "wcwidth"],
 }
 """Modules, in the order in which one program imports them, and which heavy packages may be loaded by then."""
 
