@@ -7,6 +7,7 @@ session of its own. Both are in one process group, so that Ctrl-C and Ctrl-Z rea
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -26,13 +27,13 @@ class Parent:
 
     def __init__(self, process: int, pipe: int) -> None:
         self.process = process
+        self._pipe = pipe
         self._detached = False
-        threading.Thread(target=self._await_end, args=(pipe,), daemon=True, name="terminal-parent").start()
+        threading.Thread(target=self._await_end, daemon=True, name="terminal-parent").start()
 
-    def _await_end(self, pipe: int) -> None:
+    def _await_end(self) -> None:
         """End this process with its parent, which alone holds the other end of the pipe."""
-        os.read(pipe, 1)
-        os.close(pipe)
+        os.read(self._pipe, 1)
         if not self._detached:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -40,6 +41,8 @@ class Parent:
         """Free the terminal: the parent ends with exit code 0. log: the file for what is written from now on.
         Raises OSError when it cannot be written.
         """
+        if select.select([self._pipe], [], [], 0)[0]:  # the parent was killed, and the terminal went with it
+            os.kill(os.getpid(), signal.SIGKILL)
         redirect(log)
         self._detached = True
         os.setsid()
