@@ -174,6 +174,8 @@ class Watched:
 
     parts: SessionParts
     _state: tuple[float, str] = (0.0, "")
+    _graph: tuple[Any, Any] = (None, None)
+    """A catalog, which never changes, and its graph."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def _run(self, statement: str) -> Result:
@@ -192,18 +194,17 @@ class Watched:
         queries = self._run("SHOW QUERIES")
         assert isinstance(queries, (Rows, InfoRows))
         catalog = self.parts.catalog
-        graph = next(extensions("graph"), None)
-        nodes, edges = [], []
-        if graph is not None:
-            found = graph(catalog, lambda query: self.parts.facts(query).status)
-            nodes = [vars(node) for node in found.nodes.values()]
-            edges = [vars(edge) for edge in found.edges]
+        graph_of = next(extensions("graph"), None)
+        if graph_of is not None and self._graph[0] is not catalog:
+            self._graph = catalog, graph_of(catalog)
+        graph, status = self._graph[1], {row[0]: row[1] for row in queries.rows}
+        nodes = graph.nodes.values() if graph else ()
         return {
             "columns": queries.columns,
             "queries": [[None if value is None else text(value) for value in row] for row in queries.rows],
             "tables": [table.name for table in catalog.live_tables()],
-            "nodes": nodes,
-            "edges": edges,
+            "nodes": [vars(node) | {"status": status.get(node.name, "")} for node in nodes],
+            "edges": [vars(edge) for edge in graph.edges] if graph else [],
         }
 
     def table(self, name: str, rows: int) -> LiveView:
