@@ -45,9 +45,10 @@ from streamsql.results import (
     Why,
     discard,
 )
+from streamsql.runtime.engine.arrow_rows import tuples_of
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
-from streamsql.runtime.engine.row_values import column_values, zone_of
+from streamsql.runtime.engine.row_values import zone_of
 from streamsql.runtime.engine.spark_commands import changing_commands
 from streamsql.runtime.parts import SessionParts
 from streamsql.server.client_session import ClientSession
@@ -274,15 +275,13 @@ class DoorSession(Session):
     def _of_arrow(self, result: ArrowRows) -> tuple[list[Column], Iterator[Block]]:
         from pyspark.sql.pandas.types import from_arrow_type
 
-        zone, kinds = zone_of(result.zone), [from_arrow_type(f.type) for f in result.first[0].schema]
+        kinds = [from_arrow_type(field.type) for field in result.first[0].schema]
         columns = [column(name, kind_of(kind)) for name, kind in zip(result.columns, kinds, strict=True)]
 
         def converted() -> Iterator[Block]:
             for batch in chain(result.first, chain.from_iterable(result.rest)):
                 for start in range(0, batch.num_rows, BLOCK):
-                    taken = zip(batch.slice(start, BLOCK).columns, kinds, strict=True)
-                    values = [column_values(part, kind, zone) for part, kind in taken]
-                    yield list(zip(*values, strict=True))
+                    yield list(tuples_of(batch.slice(start, BLOCK), result.zone))
 
         return columns, converted()
 
