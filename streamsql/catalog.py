@@ -177,6 +177,7 @@ class CurrentCatalog:
     def __init__(self, snapshot: Catalog | None = None) -> None:
         self._lock = threading.Lock()
         self._snapshot = snapshot or Catalog()
+        self._followers: list[Callable[[Catalog], None]] = []
 
     @property
     def snapshot(self) -> Catalog:
@@ -186,6 +187,12 @@ class CurrentCatalog:
         """Replace the snapshot by what `change` makes of it; no other change comes in between."""
         with self._lock:
             self._snapshot = change(self._snapshot)
+        for follow in self._followers:
+            follow(self._snapshot)
+
+    def subscribe(self, follow: Callable[[Catalog], None]) -> None:
+        """Call a function, which raises nothing, with each snapshot from now on."""
+        self._followers.append(follow)
 
 
 def _get(entries: Mapping[str, Entry], name: Name, kind: str) -> Entry:

@@ -32,7 +32,8 @@ class Feature:
     DIRECT, tables from plans and from statements to functions. commands: from the first word of a command
     line to a cli.command_line.Command, written `module:name`, and to what the command does. flags: flags of
     the command line, with the arguments of argparse. checks: from the name of such a flag in argparse to
-    what runs in place of --check. extends: from an extension point of the kernel to a function.
+    what runs in place of --check. connectors: the module with CONNECTORS, classes of connectors, "" for none.
+    extends: from an extension point of the kernel to a function.
     """
 
     package: str
@@ -42,6 +43,7 @@ class Feature:
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     flags: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
+    connectors: str = ""
     extends: Mapping[str, str] = field(default_factory=dict)
 
     def module(self, name: str) -> ModuleType:
@@ -94,6 +96,13 @@ def folder(feature: Feature) -> Path:
 def statement_modules() -> Iterator[ModuleType]:
     """The modules of all features that define statements."""
     return (feature.module(feature.statements) for feature in features() if feature.statements)
+
+
+def connector_classes() -> Iterator[Any]:
+    """The classes of connectors that the console's own features add."""
+    for feature in own_features():
+        if feature.connectors:
+            yield from feature.module(feature.connectors).CONNECTORS
 
 
 def planners(statement: type) -> Mapping[type, Any]:

@@ -142,7 +142,9 @@ class Connector:
     Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, or by Maven
     coordinates, what it may need that Spark has not; by default the one of its own name. once_by_batch_id:
     a micro-batch that batch_writer writes again is there once. not_known: a property of its streams or sinks,
-    "read" or "write", and what only Spark or its format knows of it.
+    "read" or "write", and what only Spark or its format knows of it. received: the console itself receives
+    what its streams read, and keeps it in their folders. offset_options: the options between whose offsets
+    `at_rest` reads, as JSON, where the offsets of the stream are read again by them.
     """
 
     name = ""
@@ -166,6 +168,8 @@ class Connector:
     packages: tuple[str, ...] = ()
     open_prefix = ""
     not_known: tuple[tuple[str, str, str], ...] = ()
+    received = False
+    offset_options: tuple[str, str] | None = None
 
     def format_of(self, stream: Stream) -> str:
         """The format of a stream's messages; empty when the connector has no formats."""

@@ -201,6 +201,7 @@ class Kafka(Connector):
     packages = ("kafka", "avro")
     open_prefix = "kafka."
     takes_key = True
+    offset_options = ("startingOffsets", "endingOffsets")
     triggers = MICRO_BATCH | {"continuous", "real_time"}
     sink_triggers = MICRO_BATCH | {"continuous", "real_time"}
 

@@ -112,6 +112,9 @@ KINDS = {
     "positive number of bytes": Kind(_whole(1, _LONG), _in_bytes),
     "single character": Kind(lambda value: len(value.encode("utf-16-le", "surrogatepass")) <= 2),
     "JSON object": Kind(_is_json, lambda value: '\'{"topic":{"0":23}}\''),
+    "host:port": Kind(
+        lambda value: "://" not in value and _is_server(value), lambda value: "'127.0.0.1:8090'"
+    ),
     "list of host:port": Kind(_each(_is_server), lambda value: "'host:9092'"),
     "list of http://host:port": Kind(_each(_is_http_address), lambda value: "'http://host:8081'"),
     "list of group:artifact:version": Kind(

@@ -1,4 +1,6 @@
-"""All connectors by name. To add one, add a line here, or an entry point `streamsql.connectors`."""
+"""All connectors by name. To add one, add a line here, a feature with connectors, or an entry point of
+streamsql.connectors.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,7 @@ from streamsql.connectors.spark import Spark
 from streamsql.connectors.text import Text
 from streamsql.connectors.xml import Xml
 from streamsql.errors import EngineFault, NameFault, RuleFault, did_you_mean
+from streamsql.feature_registry import connector_classes
 from streamsql.language.statements.base import Name
 from streamsql.plug_in_loader import CONNECTORS, loaded
 
@@ -44,7 +47,7 @@ _BUILT_IN: tuple[type[Connector], ...] = (
 @cache
 def connectors() -> dict[str, Connector]:
     """Connector name (folded) → connector."""
-    by_name: dict[str, Connector] = {c.name: c() for c in _BUILT_IN}
+    by_name: dict[str, Connector] = {c.name: c() for c in (*_BUILT_IN, *connector_classes())}
     for _, made in loaded(CONNECTORS, lambda kind: _checked(kind(), by_name)):
         by_name[made.name.casefold()] = made
     return by_name

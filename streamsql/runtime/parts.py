@@ -50,7 +50,8 @@ class StatementBegins(Event):
 @dataclass(frozen=True)
 class SessionParts(QueryParts):
     """All parts of a session. store: what the workspace persists; None without a workspace. hosting: the
-    server that shares the session with clients, if there is one.
+    server that shares the session with clients, if there is one. companions: what features keep beside the
+    session, by their names.
     """
 
     config: Config
@@ -58,6 +59,7 @@ class SessionParts(QueryParts):
     temporary: TemporaryViews
     workspace: SessionWorkspace
     hosting: Hosting = field(default_factory=Hosting, kw_only=True)
+    companions: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
     def facts(self, query: str, zone: str = "") -> QueryFacts:
         """The facts of a query: of its newest run here, or as they were when it ran last. zone: the session

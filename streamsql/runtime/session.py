@@ -13,7 +13,7 @@ from typing import Any
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
-from streamsql.feature_registry import handlers
+from streamsql.feature_registry import extensions, handlers
 from streamsql.guard import informing
 from streamsql.language.dialects.proposals_after_failure import Judge, offered
 from streamsql.language.dialects.translation import Translation, is_readable
@@ -257,6 +257,7 @@ class Session(StatementSession):
     def __init__(self, config: Config, spark: Any = None, parts: SessionParts | None = None) -> None:
         super().__init__(parts or session_parts(config, spark))
         self._supervisor = RestartSupervisor(self.parts, self.parts.workspace.save_status)
+        self._companions = [begin(self.parts) for begin in extensions("session parts")]
 
     @property
     def config(self) -> Config:
@@ -297,6 +298,8 @@ class Session(StatementSession):
         """
         parts = self.parts
         self._supervisor.close()
+        for companion in filter(None, self._companions):
+            companion.close()
         parts.workspace.save(LEFT)
         if parts.engine.started:
             parts.queries.stop_all(limit, cancel)

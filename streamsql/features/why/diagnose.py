@@ -23,7 +23,13 @@ from streamsql.features.why.row_situations import (
     still_open,
     unreadable,
 )
-from streamsql.features.why.source_situations import all_read_before, no_data, not_read_yet, older_checkpoint
+from streamsql.features.why.source_situations import (
+    all_read_before,
+    no_data,
+    not_read_yet,
+    not_received,
+    older_checkpoint,
+)
 from streamsql.features.why.time_situations import held_before, rows_late, watermark_stands, window_not_closed
 from streamsql.features.why.unread_files import changed_files, hidden_by_log, too_old
 from streamsql.features.why.verdict import Fact, Verdict
@@ -40,6 +46,7 @@ Situation = Callable[[Evidence], Verdict | None]
 
 SITUATIONS: tuple[Situation, ...] = (
     not_running,
+    not_received,
     no_data,
     hidden_by_log,
     too_old,
@@ -69,7 +76,7 @@ SITUATIONS: tuple[Situation, ...] = (
 
 LOSSES = (hidden_by_log, too_old, changed_files, some_late, some_malformed, some_without_time)
 """Situations in which rows are lost, whatever else holds."""
-_ALSO = (*LOSSES, held_before, all_read_before, watermark_stands, window_not_closed)
+_ALSO = (*LOSSES, not_received, held_before, all_read_before, watermark_stands, window_not_closed)
 """Situations that may hold beside another one, and are told in a fact then; none of them reads much."""
 
 
@@ -92,7 +99,7 @@ def _with_account(evidence: Evidence, verdict: Verdict) -> Verdict:
 def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evidence]) -> Verdict:
     """The same of a stream by itself. reading: the queries that read it, which may have lost rows of it."""
     alone = () if reading else (hidden_by_log, too_old)  # a query knows which files it has read
-    verdict = _first(evidence, (no_data, *alone, unreadable, wrong_times))
+    verdict = _first(evidence, (not_received, no_data, *alone, unreadable, wrong_times))
     verdict = verdict or _lost_by(reading, stream) or _first(evidence, (filtered_out,))
     runs = [query.name for query in reading if query.running is not None and not query.running.over]
     return verdict or _content(evidence, stream, runs)

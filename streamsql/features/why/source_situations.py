@@ -21,8 +21,24 @@ from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.evidence.source_files import Listing
+from streamsql.runtime.source_states import source_state
 
 _OVER_TIME = ("rate", "socket")
+
+
+def not_received(evidence: Evidence) -> Verdict | None:
+    """(n) The console itself receives what a stream reads, and cannot at the moment."""
+    for stream in evidence.streams:
+        state = source_state(evidence.parts, stream)
+        if state is not None and state.fault:
+            place = f" from {state.url}" if state.url else ""
+            return Verdict(
+                situation="NOT_RECEIVED",
+                sentence=f"{stream.name} receives nothing{place}: {state.fault}",
+                facts=(*state.facts, ("to resolve it", "the console tries again until it can")),
+                proposal=f"DESCRIBE STREAM {quote_name(stream.name)};",
+            )
+    return None
 
 
 def no_data(evidence: Evidence) -> Verdict | None:
@@ -54,6 +70,14 @@ def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
             proposal=proposals.join(
                 f"CREATE LIVE TABLE {quote_name(f'{stream.name}_rows')} AS {evidence.query.text}"
             ),
+        )
+    state = source_state(evidence.parts, stream)
+    if state is not None and state.empty:
+        return Verdict(
+            situation="NO_DATA",
+            sentence=f"no data: {stream.name} has received no message yet ({state.url})",
+            facts=(*state.facts, *_since(evidence)),
+            proposal=f"DESCRIBE STREAM {quote_name(stream.name)};",
         )
     if stream.connector == "socket":
         place = f"{stream.option('host')}:{stream.option('port')}"

@@ -251,10 +251,11 @@ def check_sources(bases: list[Stream], span: Span) -> None:
         ramp = stream.option("rampUpTime", "0")
         if _kind(stream) in _RATES and ramp.rstrip("s").strip() == "0":
             continue
-        if stream.connector not in ("values", "kafka") and not source.path_option:
+        if stream.connector != "values" and not source.offset_options and not source.path_option:
             raise RuleFault(
                 f"the rows of {stream.name} cannot be read again: its source is {stream.connector}",
-                detail="values streams, files, Kafka, rate (without rampUpTime) and rate-micro-batch can be",
+                detail="values streams, files, Kafka, received messages, rate (without rampUpTime) and "
+                "rate-micro-batch can be",
                 hint=f"WHY STREAM {quote_name(stream.name)};",
                 span=span,
                 code="CONNECTOR_NOT_SUPPORTED",
@@ -336,10 +337,11 @@ def _reader(stream: Stream, sources: Sources) -> Function:
     wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in sources.words)
     rows = source.at_rest(replace(stream, metadata=wanted), sources.places)
     assert rows is not None
-    if stream.connector == "kafka":
+    if source.offset_options:
         parameters: tuple[str, ...] = (_START, _END)
-        rows = _loading(rows, lambda reader: reader.call("option", "startingOffsets", Var(_START))
-                        .call("option", "endingOffsets", Var(_END)).call("load"))  # fmt: skip
+        first, last = source.offset_options
+        rows = _loading(rows, lambda reader: reader.call("option", first, Var(_START))
+                        .call("option", last, Var(_END)).call("load"))  # fmt: skip
     else:
         parameters = (_FILES,)
         rows = _loading(rows, lambda reader: _based(reader, stream).call("load", Var(_FILES)))
@@ -348,7 +350,9 @@ def _reader(stream: Stream, sources: Sources) -> Function:
 
 def _kind(stream: Stream) -> str:
     """How the log of a checkpoint tells what was read of a stream."""
-    return stream.connector if stream.connector in ("kafka", *_RATES) else "files"
+    if stream.connector in ("kafka", *_RATES):
+        return stream.connector
+    return "offsets" if connector(Name(stream.connector)).offset_options else "files"
 
 
 def _rate_reader(stream: Stream) -> Function:

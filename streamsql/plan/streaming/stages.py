@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from streamsql.catalog import Catalog
+from streamsql.connectors.registry import connector
 from streamsql.definitions import Stream
 from streamsql.errors import Span
 from streamsql.language.nested_queries import queries_in_parentheses, reads_all_columns, stands_alone
 from streamsql.language.query import TOO_DEEP, Block, Body, Query, Relation, read_query
+from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.lowering.window_tables import window_table
@@ -75,8 +77,14 @@ class _Rows:
         text = f"SELECT {_listed(self.columns)} FROM {quote_name(self.stream)}"
         return text if self.filters is None else f"{text} WHERE {' OR '.join(f'({f})' for f in self.filters)}"
 
+    def may_join(self, other: _Rows, fields: tuple[str, ...]) -> bool:
+        """Whether one stage can be both. `*` would take the fields of messages for columns."""
+        named = {*(self.columns or ()), *(other.columns or ())}
+        whole = self.columns is None or other.columns is None
+        return self.stream == other.stream and not (whole and named & set(fields))
+
     def with_those_of(self, other: _Rows, ordered: tuple[str, ...]) -> _Rows:
-        """The rows that either needs. ordered: the columns of the stream, in their order."""
+        """The rows that either needs. ordered: the columns of the stream and the fields of its messages."""
         if other.text == self.text:
             return self
         columns = None
@@ -122,7 +130,11 @@ class _Splitter:
         for name, planned in self.stages.items():
             if planned == part:
                 return quote_name(name)
-            if isinstance(planned, _Rows) and isinstance(part, _Rows) and planned.stream == part.stream:
+            if (
+                isinstance(planned, _Rows)
+                and isinstance(part, _Rows)
+                and planned.may_join(part, self.fields(part.stream))
+            ):
                 self.stages[name] = self.together(planned, part)
                 return quote_name(name)
         name = f"{self.name}{len(self.stages) + 1}"
@@ -131,7 +143,8 @@ class _Splitter:
 
     def together(self, rows: _Rows, others: _Rows) -> _Rows:
         """The rows that either needs, as one stage."""
-        both = rows.with_those_of(others, self.columns(rows.stream) or ())
+        ordered = (*(self.columns(rows.stream) or ()), *self.fields(rows.stream))
+        both = rows.with_those_of(others, ordered)
         return both if self.runs(both.text) else replace(both, filters=None, written="")
 
     # ---- the parts ------------------------------------------------------------------------
@@ -328,12 +341,24 @@ class _Splitter:
         entry = self.catalog.relation(name)
         return columns_of(entry) if isinstance(entry, Stream) else None
 
+    def fields(self, name: str) -> tuple[str, ...]:
+        """The fields of the messages of a stream."""
+        entry = self.catalog.relation(name)
+        if not isinstance(entry, Stream) or not entry.connector:
+            return ()
+        return tuple(f.name for f in connector(Name(entry.connector)).metadata(entry))
+
     def columns_in(self, query: Query, name: str) -> tuple[str, ...] | None:
-        """The columns of a stream that a query may name; None for all."""
+        """The columns of a stream that a query may name, and the fields of messages; None for all columns.
+        Raises CannotSplit.
+        """
         columns = self.columns(name)
+        fields = tuple(f for f in self.fields(name) if f.casefold() in query.words)
         if columns is None or reads_all_columns(query):
+            if fields:
+                raise CannotSplit(f"it has * beside {fields[0]}: name the columns")
             return None
-        return tuple(c for c in columns if c.casefold() in query.words) or columns[:1]
+        return (*(c for c in columns if c.casefold() in query.words), *fields) or columns[:1]
 
 
 def _listed(columns: tuple[str, ...] | None) -> str:

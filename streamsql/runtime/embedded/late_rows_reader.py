@@ -13,10 +13,9 @@ class LateRows:
     """The late rows of a query, micro-batch by micro-batch, from the logs in its checkpoint.
 
     folder: the checkpoint; result: the streaming DataFrame of the query; streams: for each stream its
-    streaming DataFrame, the function that reads a part of it again, and its kind (files, kafka, rate,
-    rate-micro-batch); inputs: for
-    each first stateful operation of the query the function that gives its input from those of the streams,
-    the numbers of the streams in it, and its keys (none: every column).
+    streaming DataFrame, the function that reads a part of it again, and its kind (files, kafka, offsets,
+    rate, rate-micro-batch); inputs: for each first stateful operation of the query the function that gives
+    its input from those of the streams, the numbers of the streams in it, and its keys (none: every column).
 
     A row is late if its event time, or the end of its window, is not after the watermark of the micro-batch
     before (IncrementalExecution, "watermark for late events").
@@ -186,6 +185,8 @@ class LateRows:
                 begin = json.loads(self.log.read(f"sources/{number}/0").rpartition("\n")[2])
             start = {t: {p: (begin or {}).get(t, {}).get(p, -2) for p in parts} for t, parts in end.items()}
             return read(json.dumps(start), json.dumps(end))
+        if kind == "offsets":
+            return read(json.dumps(begin) if begin else "", json.dumps(end))
         first = -1 if begin is None else begin["logOffset"]
         files = self._files(at, first + 1, end["logOffset"])
         return read(files) if files else None

@@ -12,6 +12,7 @@ from streamsql.connectors.option_values import placed, secret_options
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault, Note, RuleFault, StreamsqlError
+from streamsql.feature_registry import extensions
 from streamsql.guard import informing
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Option, Statement
@@ -44,7 +45,7 @@ from streamsql.runtime.preflight.registry_subjects import with_schema
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.workspace import dropped
-from streamsql.runtime.workspace.owned_folders import claim, empty_trash, into_trash, is_owned, remove
+from streamsql.runtime.workspace.owned_folders import empty_trash, is_owned, set_aside
 
 
 def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> Result:
@@ -74,6 +75,9 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         entry = given_stream(entry)
     if entry.connector == "values":
         notes = (*notes, *_without_rows(parts, name))
+    if entry.connector and connector(Name(entry.connector)).received:
+        for prepare in extensions("received stream"):
+            prepare(parts, entry, statement)
     before = informing(lambda: readers_of_stream(parts, name), [])
     notes = (*notes, *go_on(before, f"the stream {name}"))
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
@@ -109,15 +113,12 @@ def _without_rows(parts: SessionParts, name: str) -> tuple[Note, ...]:
     """Give a stream of values an empty folder. Returns a note about the rows of a stream before it."""
     folder = Path(parts.places.values(name))
     count = len(list(folder.glob("part-*.parquet"))) if is_owned(folder) else 0
-    text = ""
-    if count and name.casefold() in parts.catalog.streams:
-        text = f"the rows of the stream before it ({count} micro-batch{'' if count == 1 else 'es'})"
-    if text and parts.store:
-        trash = into_trash(parts.store.folder, folder)
-        text = f"{text} are moved to {trash}; EMPTY TRASH; deletes them"
-    remove(folder)
-    claim(folder)
-    return (Note("ROWS_REMOVED", text if parts.store else f"{text} are deleted"),) if text else ()
+    text = f"the rows of the stream before it ({count} micro-batch{'' if count == 1 else 'es'})"
+    trash = set_aside(parts.store.folder if parts.store else None, folder)
+    if not count or name.casefold() not in parts.catalog.streams:
+        return ()
+    what = f"{text} are moved to {trash}; EMPTY TRASH; deletes them" if trash else f"{text} are deleted"
+    return (Note("ROWS_REMOVED", what),)
 
 
 def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream
+from streamsql.guard import informing
 from streamsql.language.durations import shown
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
@@ -16,6 +17,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.function_kinds import WHAT
+from streamsql.runtime.source_states import source_state
 from streamsql.secrets import redact_option
 
 
@@ -53,6 +55,8 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
         pairs += [("columns", column_names(parts, entry)), ("query", entry.query)]
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
     pairs += _not_known(entry, "read")
+    if state := informing(lambda: source_state(parts, entry), None):
+        pairs += [*state.facts, ("not received", state.fault)]
     readers = [query.name for query in queries_over(entry.name, parts.catalog)]
     pairs += _event_times(parts, entry)
     pairs += [

@@ -147,6 +147,18 @@ def into_trash(workspace: Path, folder: Path) -> Path:
     return folder.rename(free(trash / name))
 
 
+def set_aside(workspace: Path | None, folder: Path) -> Path | None:
+    """Give an empty folder of the console. Returns where its content is in `trash`; None if it had none, or
+    was deleted because there is no workspace. Raises EngineFault, OSError.
+    """
+    trashed = None
+    if is_owned(folder) and workspace and any(not path.name.startswith(".") for path in folder.iterdir()):
+        trashed = into_trash(workspace, folder)
+    remove(folder)
+    claim(folder)
+    return trashed
+
+
 def empty_trash(workspace: Path) -> tuple[int, list[str]]:
     """Delete what `put_into_trash` has moved there. Returns the number of deleted folders, and the entries
     that are kept because the console did not create them.

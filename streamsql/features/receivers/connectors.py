@@ -1,0 +1,206 @@
+"""http, sse and websocket: messages that the console itself receives, into the spool of a stream."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from streamsql.calls import Call, Node, Var, lit
+from streamsql.cli.addresses import is_loopback
+from streamsql.connectors import debezium, messages, schema_registry
+from streamsql.connectors.base import Connector, OptionSpec, Places
+from streamsql.connectors.event_metrics import measured
+from streamsql.connectors.messages import Payload
+from streamsql.definitions import PAYLOAD_FORMATS, REJECTED, Stream
+from streamsql.errors import Note, RuleFault
+from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.tokens import refers
+
+SPOOL = "streamsql.features.receivers.spool_source.Spool"
+SHORTEST_TOKEN = 16
+_OF_REGISTRY = frozenset(spec.name for spec in schema_registry.OPTIONS)
+_PLACE = "concat('the message received at ', received)"
+_FORMATS = ("json", "csv", "text", "raw", "avro", "protobuf", debezium.FORMAT)
+_SPOOLED = (
+    OptionSpec(
+        "retention",
+        "how long messages stay in the spool of the stream; by default as long as the stream",
+        "duration",
+    ),
+    OptionSpec("maxRowsPerTrigger", "maximum number of messages in a micro-batch", "positive integer"),
+)
+_TOKEN = OptionSpec("token", "sent as Authorization: Bearer …", secret=True)
+
+
+class Received(Connector):
+    """What the three have in common."""
+
+    received = True
+    offset_options = ("startingOffsets", "endingOffsets")
+    formats = _FORMATS
+    fields: ClassVar[tuple[Column, ...]] = (Column("_received", "TIMESTAMP"),)
+    own: ClassVar[tuple[OptionSpec, ...]] = ()
+    packages = ("avro",)
+
+    def __init__(self) -> None:
+        payload = (s for s in messages.ALL_OPTIONS if s.name not in _OF_REGISTRY)
+        self.reads = (*self.own, *_SPOOLED, *payload)
+
+    def format_of(self, stream: Stream) -> str:
+        """json for declared columns, else text."""
+        return stream.format or ("json" if stream.columns else "text")
+
+    def columns(self, stream: Stream) -> tuple[Column, ...]:
+        if stream.rejected:
+            return messages.rejected_columns(self.fields)
+        form = self.format_of(stream)
+        return () if form in PAYLOAD_FORMATS else (messages.payload_column(form),)
+
+    def metadata(self, stream: Stream) -> tuple[Column, ...]:
+        return () if stream.rejected else self.fields
+
+    def source(self, stream: Stream, places: Places) -> Node:
+        reader = _spool("readStream", stream, places)
+        if most := stream.option("maxRowsPerTrigger"):
+            reader = reader.call("option", "maxRowsPerTrigger", most)
+        return self._read(reader.call("load"), stream)
+
+    def at_rest(self, stream: Stream, places: Places) -> Node:
+        # What cannot be parsed is skipped: it would end the preview.
+        readable = replace(stream, malformed="skip", counted=False)
+        rows = self._read(_spool("read", stream, places).call("load"), readable)
+        return debezium.at_rest(rows) if self.format_of(stream) == debezium.FORMAT else rows
+
+    def _read(self, frame: Node, stream: Stream) -> Node:
+        fields = {c.name: c.name.removeprefix("_") for c in self.fields}
+        return messages.read(frame, stream, Payload("value", fields, _PLACE), self.format_of(stream))
+
+    def infer(self, stream: Stream) -> Node | None:
+        return messages.infer(stream)
+
+    def before_watermark(self, stream: Stream, frame: Node) -> Node:
+        return measured(frame, stream)
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        messages.check_format(self.format_of(stream), options, at, reads=True)
+
+
+class Http(Received):
+    name = "http"
+    help = "messages that programs send with POST; they are on the disk before the answer 200"
+    own = (
+        OptionSpec("listen", "the address on which the console listens", "host:port", required=True),
+        OptionSpec("path", "the path of the URL; by default / and the name of the stream"),
+        OptionSpec(
+            "token", "what requests must have as Authorization: Bearer …; 16 characters or more", secret=True
+        ),
+        OptionSpec("certificate", "a file with the certificate of TLS, in PEM", "path"),
+        OptionSpec("privateKeyFile", "a file with its private key", "path"),
+        OptionSpec(
+            "maxBodyBytes", "maximum size of a request", "positive number of bytes", default="16777216"
+        ),
+    )
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        super().check_stream(stream, options, at)
+        listen, path, token = options["listen"], options.get("path"), options.get("token")
+        if path and not re.fullmatch(r"/[\w.~/%-]*", path.value.value):
+            raise RuleFault(
+                f"{path.value.value} is no path of a URL",
+                hint=f"path '/{stream.name.casefold()}'",
+                span=path.value.span,
+                code="BAD_OPTION_VALUE",
+            )
+        host = listen.value.value.rpartition(":")[0].strip("[]")
+        if token is None and not is_loopback(host):
+            raise RuleFault(
+                f"other machines reach {host}, and {stream.name} has no token",
+                hint="OPTIONS (…, token '${env:NAME}'), or listen '127.0.0.1:PORT'",
+                span=listen.value.span,
+                code="MISSING_OPTION",
+            )
+        if token and not refers(token.value.value) and len(token.value.value) < SHORTEST_TOKEN:
+            raise RuleFault(
+                f"the token has less than {SHORTEST_TOKEN} characters",
+                hint="a long one: openssl rand -hex 16",
+                span=token.value.span,
+                code="BAD_OPTION_VALUE",
+            )
+        pair = [name for name in ("certificate", "privatekeyfile") if name in options]
+        if len(pair) == 1:
+            raise RuleFault(
+                "TLS needs certificate and privateKeyFile",
+                hint="give both, or none",
+                span=options[pair[0]].key.span,
+                code="MISSING_OPTION",
+            )
+
+    def notes_of(self, stream: Stream) -> tuple[Note, ...]:
+        host = stream.option("listen").rpartition(":")[0].strip("[]")
+        if is_loopback(host) or stream.option("certificate"):
+            return ()
+        text = (
+            f"other machines reach {host}, and what they send is not encrypted: the options certificate and"
+        )
+        return (Note("NOT_ENCRYPTED", f"{text} privateKeyFile turn on TLS"),)
+
+
+class ServerSentEvents(Received):
+    name = "sse"
+    help = "server-sent events of an HTTP server; after a break it goes on with the event after the last"
+    fields = (Column("_received", "TIMESTAMP"), Column("_event", "STRING"), Column("_id", "STRING"))
+    own = (
+        OptionSpec("url", "the address of the events: http://… or https://…", required=True),
+        _TOKEN,
+    )
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        super().check_stream(stream, options, at)
+        _check_scheme(options["url"], ("http", "https"))
+
+
+class WebSocket(Received):
+    name = "websocket"
+    help = "messages of a WebSocket server, while the console is connected to it"
+    own = (
+        OptionSpec("url", "the address of the server: ws://… or wss://…", required=True),
+        OptionSpec("subscribe", "a text to send after each connection, such as a subscription in JSON"),
+        _TOKEN,
+    )
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        super().check_stream(stream, options, at)
+        _check_scheme(options["url"], ("ws", "wss"))
+
+    def notes_of(self, stream: Stream) -> tuple[Note, ...]:
+        text = f"messages that the server sends while {stream.name} is not connected are missing from it"
+        return (Note("NOT_REPLAYED", text),)
+
+
+CONNECTORS = (Http, ServerSentEvents, WebSocket)
+
+
+def _spool(kind: str, stream: Stream, places: Places) -> Node:
+    """The reader of the spool of a stream. kind: read or readStream."""
+    name = stream.name.removesuffix(f"${REJECTED}") if stream.rejected else stream.name
+    source = Call(Var("data_source"), (Var("spark"), lit(SPOOL), lit(".")))
+    reader = Var("spark").attr(kind).call("format", source)
+    return reader.call("option", "path", places.values(name))
+
+
+def _check_scheme(url: Option, schemes: tuple[str, ...]) -> None:
+    """Raise RuleFault for an address of another scheme, or without a host."""
+    try:
+        place = urlsplit(url.value.value)
+        good = place.scheme in schemes and bool(place.hostname) and place.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise RuleFault(
+            f"url is no address of the form {schemes[-1]}://host/path",
+            hint=" or ".join(f"{scheme}://…" for scheme in schemes),
+            span=url.value.span,
+            code="BAD_OPTION_VALUE",
+        )

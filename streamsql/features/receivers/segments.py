@@ -1,0 +1,59 @@
+"""The segments of a spool, as they are read. Spark's workers import this module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+SCHEMA = pa.schema(
+    [
+        pa.field("value", pa.binary()),
+        pa.field("received", pa.timestamp("us", "UTC")),
+        pa.field("event", pa.string()),
+        pa.field("id", pa.string()),
+    ]
+)
+HEADER = 24
+"""The bytes of the line that says where the valid part of a segment ends; Arrow wants a multiple of eight."""
+
+
+def header_of(end: int) -> bytes:
+    """The line for a valid part that ends at a byte."""
+    return f"{end:0{HEADER - 1}}\n".encode()
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment."""
+
+    number: int
+    path: Path
+
+    def end(self) -> int:
+        """Where the valid part ends. Raises OSError; ValueError for a file that is no segment."""
+        with open(self.path, "rb") as file:
+            line = file.read(HEADER)
+        return int(line) if line else HEADER
+
+    def batches(self, start: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The commits between two bytes; by default all."""
+        yield from (batch for batch, _ in self.commits(start, end))
+
+    def commits(self, start: int = 0, end: int | None = None) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """The same, with the byte behind each."""
+        stop = self.end() if end is None else end
+        with pa.OSFile(str(self.path)) as file:
+            file.seek(max(start, HEADER))
+            while file.tell() < stop:
+                batch = pa.ipc.read_record_batch(pa.ipc.read_message(file), SCHEMA)
+                yield batch, file.tell()
+
+
+def segments_of(folder: Path) -> list[Segment]:
+    """The segments of a spool, the oldest first; none where there is no such folder."""
+    names = (path for path in folder.glob("*.arrow") if re.fullmatch(r"\d{8,}", path.stem))
+    return sorted((Segment(int(path.stem), path) for path in names), key=lambda segment: segment.number)
