@@ -39,7 +39,7 @@ def is_loopback(host: str) -> bool:
 def cannot_listen(flag: str, host: str, port: int, error: OSError) -> UsageFault:
     """The error for an address on which the console cannot listen."""
     return UsageFault(
-        f"{flag} cannot listen on {shown_address(host, port)}: {reason_of(error).partition(' (while ')[0]}",
+        f"{flag} cannot listen on {shown_address(host, port)}: {why_not(error)}",
         hint=f"{flag} HOST:PORT names another address",
         code="BAD_ADDRESS",
     )
@@ -48,7 +48,19 @@ def cannot_listen(flag: str, host: str, port: int, error: OSError) -> UsageFault
 def listening_socket(host: str, port: int, flag: str) -> socket.socket:
     """A socket that listens. Raises UsageFault."""
     try:
+        return open_socket(host, port)
+    except OSError as error:
+        raise cannot_listen(flag, host, port, error) from None
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """The same. Raises OSError."""
+    try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as error:
-        fault = error if isinstance(error, OSError) else OSError(str(error))
-        raise cannot_listen(flag, host, port, fault) from None
+    except OverflowError as error:
+        raise OSError(str(error)) from None
+
+
+def why_not(error: OSError) -> str:
+    """Why the console cannot listen."""
+    return reason_of(error).partition(" (while ")[0]

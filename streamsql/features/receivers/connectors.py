@@ -31,7 +31,7 @@ _SPOOLED = (
     ),
     OptionSpec("maxRowsPerTrigger", "maximum number of messages in a micro-batch", "positive integer"),
 )
-_TOKEN = OptionSpec("token", "sent as Authorization: Bearer …", secret=True)
+_TOKEN = OptionSpec("token", "the bearer token that the console sends", secret=True)
 
 
 class Received(Connector):
@@ -93,9 +93,7 @@ class Http(Received):
     own = (
         OptionSpec("listen", "the address on which the console listens", "host:port", required=True),
         OptionSpec("path", "the path of the URL; by default / and the name of the stream"),
-        OptionSpec(
-            "token", "what requests must have as Authorization: Bearer …; 16 characters or more", secret=True
-        ),
+        OptionSpec("token", "the bearer token that requests must have; 16 characters or more", secret=True),
         OptionSpec("certificate", "a file with the certificate of TLS, in PEM", "path"),
         OptionSpec("privateKeyFile", "a file with its private key", "path"),
         OptionSpec(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql.catalog import Catalog
-from streamsql.cli.addresses import address_of, listening_socket, shown_address
+from streamsql.cli.addresses import address_of, open_socket, shown_address, why_not
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Stream
 from streamsql.errors import EngineFault, InputFault, RuleFault, Span, StreamsqlError, UsageFault, reason_of
@@ -203,10 +203,10 @@ class Receivers:
             )
         if listener is None:
             try:
-                listening = listening_socket(host, port, "listen")
-            except UsageFault as error:
+                listening = open_socket(host, port)
+            except OSError as error:
                 raise InputFault(
-                    f"the console {error.message.partition(' ')[2]}",
+                    f"the console cannot listen on {shown_address(host, port)}: {why_not(error)}",
                     hint="OPTIONS (listen 'HOST:PORT', …) with another port",
                     code="BAD_ADDRESS",
                 ) from None

@@ -254,7 +254,9 @@ def test_late_and_malformed_messages(console: Console, base: str) -> None:
     assert [row[0] for row in console.rows("SELECT payload FROM `clicks$malformed`;")] == [
         '{"user":"b","at":"never"}'
     ]
-    console.run("VERIFY LIVE TABLE w;")
+    with pytest.raises(InputFault) as raised:
+        console.run("VERIFY LIVE TABLE w;")
+    assert "2 of these by 1 late row" in raised.value.detail
 
 
 def test_given_takes_the_place_of_messages(processes: None, tmp_path: Path) -> None:
