@@ -7,7 +7,7 @@ of Maven coordinates that Spark's own resolver fetches.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamsql.calls import Attr, Lit, Program, calls_in, variables_in
 from streamsql.language.lexical import words_for_spark
@@ -17,12 +17,13 @@ SCALA = "2.13"
 
 @dataclass(frozen=True)
 class Release:
-    """Coordinates (group:name:version) that are used together. whole: with all that they need in turn;
-    else they are all that is needed.
+    """Coordinates (group:name:version) that are used together. whole: with all that they need in turn, but
+    what is in without (group:name); else they are all that is needed.
     """
 
     coordinates: tuple[str, ...]
     whole: bool = True
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Package:
     """name: what asks for it; probe: a class that is there when it is, "" where none is known.
 
     formats: what a program reads or writes that needs it; calls: the functions; url: a pattern of the URLs of
-    databases that it connects to, folded, from their beginning. matching: coordinates of the release of
+    databases and files that it uses, folded, from their beginning. matching: coordinates of the release of
     the running Spark ({spark}) or, for what has versions of its own, the newest that works with it.
     fallback: one that works with Spark 4.3 as well, for registries that have not the first. unreleased:
     where there is none for this Spark, the newest combination that is known to work.
@@ -49,7 +50,8 @@ class Package:
         """What to fetch, the first that can be had; nothing where there is no release."""
         if self.unreleased:
             return ()
-        first = Release(tuple(c.format(spark=spark_version) for c in self.matching.coordinates))
+        own = (c.format(spark=spark_version) for c in self.matching.coordinates)
+        first = replace(self.matching, coordinates=tuple(own))
         return (first, self.fallback) if self.fallback else (first,)
 
 
@@ -114,6 +116,20 @@ _ALL = (
         "org.mariadb.jdbc.Driver",
         url="jdbc:mariadb:|jdbc:mysql:.*permitmysqlscheme",
         matching=Release(("org.mariadb.jdbc:mariadb-java-client:3.5.11",), whole=False),
+    ),
+    # Hadoop's release is that of Spark's jars. It asks for one jar of 690 MB; these are small.
+    Package(
+        "s3",
+        "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        url="s3a://",
+        matching=Release(
+            (
+                "org.apache.hadoop:hadoop-aws:3.5.0",
+                "software.amazon.awssdk:s3:2.35.4",
+                "software.amazon.awssdk:s3-transfer-manager:2.35.4",
+            ),
+            without=("software.amazon.awssdk:bundle",),
+        ),
     ),
     Package(
         "duckdb",

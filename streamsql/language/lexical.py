@@ -130,7 +130,7 @@ def clause_of_select(text: str, offset: int) -> tuple[Token, str] | None:
 
 @dataclass(frozen=True)
 class WordsForSpark:
-    """Names in a text, case-folded: formats (USING kafka, kafka.`path`), functions, JDBC URLs of options."""
+    """Names in a text, case-folded: formats (USING kafka, kafka.`path`), functions, URLs of places."""
 
     formats: frozenset[str]
     calls: frozenset[str]
@@ -149,14 +149,19 @@ def words_for_spark(text: str) -> WordsForSpark:
             path = len(after) == 2 and after[0].text == "." and after[1].kind == "quoted"
             if before == "USING" or path:
                 formats.add(name)
+            if path:
+                urls.add(unquote(after[1]).casefold())
             if after and after[0].text == "(":
                 calls.add(name)
-        elif token.kind == "string" and name.startswith("jdbc:") and at and _is_url(tokens[:at]):
+        elif token.kind == "string" and name.startswith(_URLS) and at and _is_url(tokens[:at]):
             urls.add(name)
     return WordsForSpark(frozenset(formats), frozenset(calls), frozenset(urls))
 
 
+_URLS = ("jdbc:", "s3a:")
+
+
 def _is_url(before: list[Token]) -> bool:
-    """Whether the tokens end with the key of an option url."""
+    """Whether the tokens end with the key of an option that names a place, or with LOCATION."""
     key = before[-2] if before[-1].text == "=" and len(before) > 1 else before[-1]
-    return unquote(key).casefold() == "url"
+    return unquote(key).casefold() in ("url", "path", "location")

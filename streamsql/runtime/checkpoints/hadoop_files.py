@@ -29,9 +29,8 @@ def names_in(jvm: Any, files: Any, folder: Any) -> list[str]:
     if not len(statuses):
         return []
     above = str(statuses[0].getPath().getParent().toString()).rstrip("/") + "/"
-    paths = jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
-    text = jvm.org.apache.commons.lang3.ArrayUtils.toString(paths)
-    return [path.removesuffix(",") for path in text[1:-1].split(above)[1:]]
+    text = jvm.org.apache.commons.lang3.ArrayUtils.toString(statuses)
+    return [status.partition("; ")[0] for status in text.split(f"{{path={above}")[1:]]
 
 
 class HadoopFiles:

@@ -212,7 +212,14 @@ class LateRows:
     def _entries_in(self, at: int, name: str) -> list:
         lines = self.log.read(f"sources/{self.numbers[at]}/{name}").split("\n")
         entries = [json.loads(line) for line in lines if line.startswith("{")]
-        return [(e["batchId"], unquote(urlsplit(e["path"]).path)) for e in entries]
+        return [(e["batchId"], self._place(e["path"])) for e in entries]
+
+    @staticmethod
+    def _place(url: str) -> str:
+        """A path as Spark reads it, from the URL in a log: `/folder/a b`, `s3a://bucket/a b`."""
+        parts = urlsplit(url)
+        path = unquote(parts.path)
+        return path if parts.scheme in ("", "file") else f"{parts.scheme}://{parts.netloc}{path}"
 
     def _planned(self, number: int) -> list:
         """The lines of a micro-batch in the log."""
@@ -262,9 +269,8 @@ class LogFiles:
             return []
         # One text for all: each call of Java takes 0.1 ms, and there may be 100,000 files.
         above = str(statuses[0].getPath().getParent().toString()).rstrip("/") + "/"
-        paths = self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
-        text = self._jvm.org.apache.commons.lang3.ArrayUtils.toString(paths)
-        return [path.removesuffix(",") for path in text[1:-1].split(above)[1:]]
+        text = self._jvm.org.apache.commons.lang3.ArrayUtils.toString(statuses)
+        return [status.partition("; ")[0] for status in text.split(f"{{path={above}")[1:]]
 
     def numbers(self, folder: str) -> list:
         """The numbers of the micro-batches in a log, in their order."""

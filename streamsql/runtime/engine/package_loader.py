@@ -102,6 +102,7 @@ class Packages:
             spark.sql(f"ADD JAR '{jar}'")
         use_added_jars(spark)
         _use_in_threads(spark)
+        _use_for_files(spark)
         self._added.add((spark.sparkContext.applicationId, _key(package, version)))
         if not self._is_there(spark, package):
             raise EngineFault(
@@ -169,7 +170,7 @@ class Packages:
             try:
                 jars = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(
                     release.whole,
-                    conf.get("spark.jars.excludes", ""),
+                    ",".join(filter(None, (conf.get("spark.jars.excludes", ""), *release.without))),
                     ",".join(release.coordinates),
                     conf.get("spark.jars.repositories", ""),
                     conf.get("spark.jars.ivy"),
@@ -237,6 +238,14 @@ def _use_in_threads(spark: Any) -> None:
     for thread in spark._jvm.java.lang.Thread.getAllStackTraces().keySet():
         if thread.getName().startswith(_TASK_THREADS):
             thread.setContextClassLoader(loader)
+
+
+def _use_for_files(spark: Any) -> None:
+    """Let Hadoop find file systems in the jars of ADD JAR. The configurations of sessions are copies of this
+    one, with its class loader.
+    """
+    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    spark._jsparkSession.sparkContext().hadoopConfiguration().setClassLoader(loader)
 
 
 def prepare_for_added_jars(spark: Any) -> None:

@@ -314,8 +314,9 @@ def _of_java(java: Any, text: str, relations: Iterable[str]) -> StreamsqlError:
         if text := next((text for name, text in said if name == UNKNOWN_FORMAT), ""):
             fact, detail = first_sentence(text)
             return EngineFault(fact, detail=detail, hint=_FORMAT_HINT, condition=UNKNOWN_FORMAT)
+        name = head.removeprefix("Class ").removesuffix(" not found")
         return EngineFault(
-            f"Spark has no class {head}",
+            f"Spark has no class {name}",
             hint="add its package: --packages group:name:version",
             code="PACKAGE_NOT_AVAILABLE",
         )

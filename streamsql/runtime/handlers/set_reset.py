@@ -45,8 +45,17 @@ def _set_in_spark(parts: SessionParts, key: str, value: str) -> None:
     if parts.engine.started or parts.engine.starting:
         conf = parts.spark.conf
         with parts.cancel.holding(parts.queries.starting):  # a start may set it, and restore what it was
-            conf.set(key, value)
+            for name in _names(key):
+                conf.set(name, value)
     parts.settings.changed[key] = value
+
+
+def _names(key: str) -> tuple[str, ...]:
+    """The names of a setting in a session that runs. Spark reads spark.hadoop.NAME, a setting of Hadoop's, as
+    it starts; its sessions read NAME (SessionState.newHadoopConf).
+    """
+    hadoop = key.removeprefix("spark.hadoop.")
+    return (key,) if hadoop == key else (key, hadoop)
 
 
 def _nearest_setting(parts: SessionParts, key: str) -> str:
@@ -90,10 +99,11 @@ def _reset_in_spark(parts: SessionParts, key: str) -> None:
     before = parts.settings.start_conf().get(key)
     if parts.engine.started:
         with parts.cancel.holding(parts.queries.starting):  # as above
-            if before is None:
-                parts.spark.conf.unset(key)
-            else:
-                parts.spark.conf.set(key, before)
+            for name in _names(key):
+                if before is None:
+                    parts.spark.conf.unset(name)
+                else:
+                    parts.spark.conf.set(name, before)
 
 
 def _define(parts: SessionParts, statement: Define) -> Result:
