@@ -123,6 +123,8 @@ def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
     commands = configparser.ConfigParser()
     commands.read_string(wheel.read(f"{folder}/entry_points.txt").decode())
     assert commands["console_scripts"]["streamsql"] == "streamsql.__main__:main"
+    links = re.findall(r"\]\(([^)]*)\)", str(facts.get_payload()))
+    assert links and all(link.startswith("https://") for link in links)  # others lead nowhere there
     # What a hint may tell someone to install: `pip install 'streamsql-console[connect]'`.
     assert {"connect", "registry"} <= set(facts.get_all("Provides-Extra", []))
 
