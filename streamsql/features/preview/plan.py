@@ -122,6 +122,13 @@ def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview
             code="NO_RECORDS",
         )
     options = {o.key.value.casefold(): o for o in statement.options}
+    if using.received:
+        raise RuleFault(
+            f"{using.name} has nothing to look at: the console receives messages for streams only",
+            hint=f"CREATE STREAM name USING {using.name} …; SELECT * FROM name;",
+            span=statement.connector.span,
+            code="CONNECTOR_NOT_SUPPORTED",
+        )
     check_options(using, using.stream_options(()), statement.options, statement.connector)
     check_format(statement.format, using)
     _check_not_changes(statement.format)

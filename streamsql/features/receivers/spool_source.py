@@ -66,6 +66,15 @@ def _ranges(folder: Path, start: Offset, end: Offset) -> list[Range]:
     return ranges
 
 
+def _rows(partition: InputPartition | None) -> Iterator[Any]:
+    """The commits of a partition. Spark reads one that is None where there is none."""
+    return (
+        partition.segment.batches(partition.start, partition.end)
+        if isinstance(partition, Range)
+        else iter(())
+    )
+
+
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what is appended."""
 
@@ -102,8 +111,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _ranges(self.folder, start, end)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, Range)
-        return partition.segment.batches(partition.start, partition.end)
+        return _rows(partition)
 
 
 class Reader(DataSourceReader):
@@ -118,8 +126,7 @@ class Reader(DataSourceReader):
         return _ranges(self.folder, self.start, self.end)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, Range)
-        return partition.segment.batches(partition.start, partition.end)
+        return _rows(partition)
 
 
 class Spool(DataSource):

@@ -85,6 +85,19 @@ def test_what_is_posted_becomes_rows(console: Console, base: str) -> None:
     assert facts["received"].startswith("5 since the console has started, the newest 2")
 
 
+def test_nothing_received(console: Console, base: str) -> None:
+    console.run(clicks(base) + COUNTS)
+    assert console.rows("SELECT * FROM clicks;") == console.rows("SELECT * FROM clicks ORDER BY n;") == []
+    why = console.run("WHY QUERY counts;")[-1]
+    assert isinstance(why, Why) and why.code == "NO_DATA"
+    assert why.verdict == f"no data: clicks has received no message yet (http://{base}/clicks)"
+    console.run("AWAIT QUERY counts IDLE; VERIFY LIVE TABLE counts;")
+    assert console.rows("SELECT payload FROM `clicks$malformed`;") == []
+    fault = refused(console, f"PREVIEW USING http OPTIONS (listen '{base}');")
+    assert fault.code == "CONNECTOR_NOT_SUPPORTED" and fault.span
+    assert isinstance(console.run("WHY STREAM clicks;")[-1], Why)
+
+
 def test_a_request_that_is_refused_leaves_nothing(console: Console, base: str) -> None:
     console.run(clicks(base, f", token '{TOKEN}', maxBodyBytes '100'"))
     url, login = f"http://{base}/clicks", {"Authorization": f"Bearer {TOKEN}"}
