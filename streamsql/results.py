@@ -31,29 +31,6 @@ def unique_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """A map that is no dict of Python: it has keys that are structs or arrays, or that are equal as shown (an
-    hour that a time zone has twice).
-    """
-
-    pairs: tuple[tuple[Any, Any], ...] = ()
-
-    def items(self) -> tuple[tuple[Any, Any], ...]:
-        """As that of a dict."""
-        return self.pairs
-
-
-def map_of(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any] | Pairs:
-    """A map with these keys and values."""
-    entries = tuple(pairs)
-    try:
-        made = dict(entries)
-    except TypeError:  # a key that has no hash
-        return Pairs(entries)
-    return made if len(made) == len(entries) else Pairs(entries)
-
-
-@dataclass(frozen=True)
 class Result:
     """Base. notes: what is to be known beside the result, a line each (they go to stderr)."""
 

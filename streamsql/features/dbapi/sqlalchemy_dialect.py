@@ -13,7 +13,7 @@ from sqlalchemy.engine.url import URL
 from sqlalchemy.sql import compiler
 
 from streamsql.features.dbapi import pep249
-from streamsql.language.parameters import literal
+from streamsql.language.python_values import literal
 from streamsql.language.reference import keywords
 
 STREAM, LIVE_TABLE = "stream", "live table"

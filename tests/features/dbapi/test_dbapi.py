@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import streamsql
 from streamsql import dbapi
 from streamsql.errors import InputFault
-from streamsql.language.parameters import literal
+from streamsql.language.python_values import literal
 
 
 @pytest.fixture(scope="module")
