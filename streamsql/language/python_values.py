@@ -47,7 +47,8 @@ def map_of(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any] | Pairs:
 
 def literal(value: Any) -> str:
     """An expression of Spark whose value is that of a Python object. A datetime without a time zone is a
-    TIMESTAMP_NTZ, which Spark takes as a time in the session time zone where it needs a TIMESTAMP. Raises InputFault for a value that Spark has no type for, or would alter.
+    TIMESTAMP_NTZ, which Spark takes as a time in the session time zone where it needs a TIMESTAMP. Raises
+    InputFault for a value that Spark has no type for, or would alter.
     """
     value = _plain(value)
     if value is None:
