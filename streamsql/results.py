@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamsql.errors import Note, Span, StreamsqlError
@@ -266,3 +266,14 @@ def discard(result: Result) -> None:
     if isinstance(result, Live):
         result.close()
         result.said()
+
+
+def in_rows(result: Result) -> Result:
+    """A result for a program, to which texts and verdicts are rows, too. A RowStream that is no ArrowRows is
+    fetched.
+    """
+    if isinstance(result, Text):
+        return Rows(result.notes, ("text",), [(line,) for line in result.text.splitlines()])
+    if isinstance(result, Why):
+        return replace(result, rows=[("verdict", result.verdict), ("code", result.code), *result.rows])
+    return result.whole() if isinstance(result, RowStream) and not isinstance(result, ArrowRows) else result

@@ -9,7 +9,8 @@ pytest.register_assert_rewrite("sqlalchemy.testing.assertions")
 
 from sqlalchemy.testing.plugin.pytestplugin import *  # noqa: E402, F403
 
-NOT_OF_SPARK = {
+NOT_OF_SPARK = {}
+OLD = {
     "QuotedNameArgumentTest": "a table of Spark has only letters, digits and _ in its name",
     **dict.fromkeys(("test_truediv_divisor", "test_enotation_decimal_large"), "a DECIMAL has 38 digits"),
     "test_long_convention_name": "it names constraints and indexes",
