@@ -154,10 +154,6 @@ class StreamsqlCompiler(compiler.SQLCompiler):
         pattern = f"concat({literal(f'(?{flags})')}, {pattern})" if flags else pattern
         return f"regexp_replace({self.process(binary.left, **arguments)}, {pattern}, {replacement})"
 
-    def visit_bitwise_xor_op_binary(self, binary: Any, operator: Any, **arguments: Any) -> str:
-        """The sign of it is that of Spark."""
-        return f"{self.process(binary.left, **arguments)} ^ {self.process(binary.right, **arguments)}"
-
 
 class StreamsqlTypes(compiler.GenericTypeCompiler):
     """Types as Spark writes them."""
