@@ -10,6 +10,8 @@ from streamsql.api.watched import Watch as Watch
 from streamsql.errors import StreamsqlError
 from streamsql.features.notebook.magics import load_ipython_extension as load_ipython_extension
 from streamsql.features.notebook.magics import unload_ipython_extension as unload_ipython_extension
+from streamsql.language.python_values import Pairs as Pairs
+from streamsql.language.python_values import Struct as Struct
 from streamsql.query_facts import QueryFacts as QueryFacts
 
 __version__: str

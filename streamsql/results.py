@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamsql.errors import Note, Span, StreamsqlError
@@ -28,29 +28,6 @@ def unique_names(names: Iterable[str]) -> tuple[str, ...]:
             new, number = f"{name}_{max(number, 2)}", number + 1
         unique.append(new)
     return tuple(unique)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """A map that is no dict of Python: it has keys that are structs or arrays, or that are equal as shown (an
-    hour that a time zone has twice).
-    """
-
-    pairs: tuple[tuple[Any, Any], ...] = ()
-
-    def items(self) -> tuple[tuple[Any, Any], ...]:
-        """As that of a dict."""
-        return self.pairs
-
-
-def map_of(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any] | Pairs:
-    """A map with these keys and values."""
-    entries = tuple(pairs)
-    try:
-        made = dict(entries)
-    except TypeError:  # a key that has no hash
-        return Pairs(entries)
-    return made if len(made) == len(entries) else Pairs(entries)
 
 
 @dataclass(frozen=True)
@@ -289,3 +266,14 @@ def discard(result: Result) -> None:
     if isinstance(result, Live):
         result.close()
         result.said()
+
+
+def in_rows(result: Result) -> Result:
+    """A result for a program, to which texts and verdicts are rows, too. A RowStream that is no ArrowRows is
+    fetched.
+    """
+    if isinstance(result, Text):
+        return Rows(result.notes, ("text",), [(line,) for line in result.text.splitlines()])
+    if isinstance(result, Why):
+        return replace(result, rows=[("verdict", result.verdict), ("code", result.code), *result.rows])
+    return result.whole() if isinstance(result, RowStream) and not isinstance(result, ArrowRows) else result

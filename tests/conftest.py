@@ -374,6 +374,7 @@ def fresh_console(spark: Any, folder: Path) -> Iterator[Console]:
 
 def drop_tables(spark: Any) -> None:
     """Drop all tables and temporary views."""
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # that of a statement, perhaps cancelled
     for table in spark.catalog.listTables():
         if table.isTemporary:
             spark.catalog.dropTempView(table.name)

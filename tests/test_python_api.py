@@ -358,6 +358,25 @@ def test_the_package_is_light() -> None:
     assert done.stdout == "[] StreamsqlError\n", done.stderr
 
 
+LEAVES = """
+import streamsql
+
+con = streamsql.connect(config=False)
+con.sql("CREATE STREAM s (a INT) USING values; CREATE LIVE TABLE t AS SELECT a FROM s;"
+        "INSERT INTO s VALUES (1); AWAIT QUERY t IDLE")
+print(con.sql("SELECT a FROM t").fetchone())
+"""
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_program_that_ends_without_close_ends_quietly(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVES], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (0, "(1,)\n"), done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
 def test_preferences_of_a_connection_are_its_own(here: streamsql.Connection) -> None:
     here.sql("SET streamsql.format = csv")
     assert Preferences()["format"] == "table"

@@ -20,6 +20,7 @@ from streamsql.plan.lowering.stateful_calls import CHOICES, STATE_PROVIDER
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
+from streamsql.runtime.engine.statement_thread import StatementThread
 from streamsql.runtime.evidence.probes import Probes
 
 ROOMS = ("streamsql/runtime/",)
@@ -52,6 +53,36 @@ def test_work_that_is_done_is_not_cancelled() -> None:
         assert threading.active_count() <= before + 1
         assert under_way.wait(60)
     assert not done.is_set()
+
+
+def test_statements_of_a_client_run_in_order_on_one_thread() -> None:
+    thread, at_once = StatementThread(), threading.Event()
+    first = thread.begin(at_once.wait, 60)
+    others = [thread.begin(threading.current_thread) for _ in range(3)]
+    not_wanted = thread.begin(threading.current_thread)
+    assert not_wanted.cancel()
+    at_once.set()
+    (worker,) = {future.result(60) for future in others}
+    assert first.result(60) and worker is thread.run(threading.current_thread)
+    with pytest.raises(ZeroDivisionError):
+        thread.run(lambda: 1 // 0)
+    last = thread.begin(threading.current_thread)
+    thread.close()
+    thread.close()
+    assert last.result(60) is worker
+    worker.join(60)
+    assert not worker.is_alive()
+    with pytest.raises(RuntimeError, match="has ended"):
+        thread.run(threading.current_thread)
+
+
+def test_a_statement_that_nobody_closes_leaves_no_thread() -> None:
+    thread = StatementThread()
+    worker = thread.run(threading.current_thread)
+    del thread
+    gc.collect()
+    worker.join(60)
+    assert not worker.is_alive()
 
 
 # ---- with Spark: nothing grows --------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -15,9 +16,10 @@ import pytest
 from conftest import Console, fresh_console
 
 from streamsql.errors import RuleFault
+from streamsql.language.python_values import Pairs
 from streamsql.output.cells import text
 from streamsql.output.row_formats import FORMATS
-from streamsql.results import Copied, Pairs, Rows
+from streamsql.results import Copied, Rows
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.engine.row_fetch import _blocks as blocks_of
@@ -358,7 +360,9 @@ def test_a_type_that_is_switched_off_is_said(console: Console) -> None:
     assert raised.value.hint == "SET spark.sql.timeType.enabled = true; switches it on"
     assert raised.value.span is not None
     console.run("SET spark.sql.timeType.enabled = true; CREATE STREAM s (t TIME(6)) USING values;")
-    assert console.rows("INSERT INTO s VALUES (TIME '12:34:56.7'); SELECT t FROM s;") == [("12:34:56.7",)]
+    assert console.rows("INSERT INTO s VALUES (TIME '12:34:56.7'); SELECT t FROM s;") == [
+        (dt.time(12, 34, 56, 700_000),)
+    ]
 
 
 def test_keys_of_a_live_table(console: Console) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from streamsql.api.opening import Words, opened, read_arguments
 from streamsql.api.query_result import QueryResult
-from streamsql.api.statement_thread import StatementThread
 from streamsql.api.watched import Watch
 from streamsql.cli.command_line import CommandLine
 from streamsql.config.preferences import Preferences
@@ -30,6 +29,7 @@ from streamsql.output.script_runner import included
 from streamsql.query_facts import QueryFacts
 from streamsql.results import ArrowRows, Copied, Done, Live, Result, Started, Why, discard
 from streamsql.runtime.console_session import ConsoleSession
+from streamsql.runtime.engine.statement_thread import StatementThread
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def opened(line: CommandLine, words: Words, spark: Any) -> Iterator[ConsoleSessi
             code="WORKSPACE_IN_USE",
         )
     with _place(line, words) as (folder, workspace):
-        session = open_session(line, words, folder, workspace, arrow=True, spark=spark)
+        session, closes = open_session(line, words, folder, workspace, arrow=True, spark=spark), True
         try:
             for text in reopen(session.parts).lines():
                 words.say(text)
@@ -97,8 +97,12 @@ def opened(line: CommandLine, words: Words, spark: Any) -> Iterator[ConsoleSessi
             if spark is None:
                 session.engine.begin_start()
             yield session
+        except GeneratorExit:  # the program ends without close, and the session was killed
+            closes = False
+            raise
         finally:
-            session.close()
+            if closes:
+                session.close()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Note
 from streamsql.output.printer import Printer
 from streamsql.output.terminal import window
-from streamsql.results import ArrowRows, Done, Result, Rows, RowStream, Started, Text, Why, counted
+from streamsql.results import ArrowRows, Done, Result, Rows, Started, counted, in_rows
 from streamsql.runtime.engine.arrow_rows import spark_type, tuples_of
 
 if TYPE_CHECKING:
@@ -185,15 +185,9 @@ def _width() -> int:
 
 def _arrow_of(result: Result) -> ArrowRows:
     """The rows of any result. Those that the console itself makes have only texts and numbers."""
+    result = in_rows(result)
     if isinstance(result, ArrowRows):
         return result
-    if isinstance(result, Text):
-        result = Rows(columns=("text",), rows=[(line,) for line in result.text.splitlines()])
-    if isinstance(result, Why):
-        verdict = [("verdict", result.verdict), ("code", result.code)]
-        result = Rows(columns=result.columns, rows=[*verdict, *result.rows])
-    if isinstance(result, RowStream):
-        result = result.whole()
     if not isinstance(result, Rows):
         return ArrowRows()
     import pyarrow as pa

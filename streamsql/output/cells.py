@@ -11,8 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from streamsql.errors import cells
+from streamsql.language.python_values import Pairs
 from streamsql.output.control_characters import ESCAPED
-from streamsql.results import Pairs, unique_names
+from streamsql.results import unique_names
 
 NULL = "NULL"
 
@@ -35,6 +36,8 @@ def text(value: Any, *, null: str = NULL) -> str:
         return format(value, "f")
     if isinstance(value, dt.timedelta):
         return _interval(value)
+    if isinstance(value, dt.time):
+        return str(value).rstrip("0") if value.microsecond else str(value)
     return moments([value])[0] if isinstance(value, dt.datetime) else str(value)
 
 

@@ -16,6 +16,7 @@ from streamsql import definitions, errors, query_facts, results
 from streamsql.catalog import Catalog
 from streamsql.errors import StreamsqlError
 from streamsql.language.origin import Origin
+from streamsql.language.python_values import Pairs, map_of
 from streamsql.language.statements import base
 from streamsql.runtime import console_session
 
@@ -112,7 +113,7 @@ def encode_value(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {TYPE_KEY: "float", "v": str(value)}
-    if isinstance(value, (dict, results.Pairs)):
+    if isinstance(value, (dict, Pairs)):
         return {TYPE_KEY: "dict", "v": [[encode_value(k), encode_value(v)] for k, v in value.items()]}
     if hasattr(value, "asDict"):  # a row of Spark
         names = results.unique_names(value.__fields__)
@@ -135,7 +136,7 @@ _ENCODED: dict[type, tuple[str, Callable[[Any], Any]]] = {
     bytearray: ("bytes", lambda v: base64.b64encode(v).decode()),
 }
 _DECODED: dict[str, Callable[[Any], Any]] = {
-    "dict": lambda v: results.map_of((decode(k), decode(x)) for k, x in v),
+    "dict": lambda v: map_of((decode(k), decode(x)) for k, x in v),
     "float": float,
     "decimal": Decimal,
     "datetime": dt.datetime.fromisoformat,

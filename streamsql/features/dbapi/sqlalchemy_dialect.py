@@ -4,16 +4,18 @@ settings of Spark. Without a folder the workspace is a temporary one.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from sqlalchemy import exc, pool, text, types
 from sqlalchemy.engine import default, reflection
 from sqlalchemy.engine.url import URL
-from sqlalchemy.sql import compiler
+from sqlalchemy.sql import compiler, sqltypes, type_api
 
-from streamsql.features.dbapi import pep249
-from streamsql.language.parameters import literal
+from streamsql.errors import RuleFault
+from streamsql.features.dbapi import pep249, type_objects
+from streamsql.language.python_values import literal
 from streamsql.language.reference import keywords
 
 STREAM, LIVE_TABLE = "stream", "live table"
@@ -30,6 +32,25 @@ class SparkType(types.UserDefinedType[Any]):
     def get_col_spec(self, **arguments: Any) -> str:
         """The type as SQL."""
         return self.name
+
+
+class SparkInterval(type_api.NativeForEmulated, sqltypes._AbstractInterval):
+    """INTERVAL DAY TO SECOND, whose values are those of timedelta."""
+
+    __visit_name__ = "INTERVAL"
+    native = True
+
+    @classmethod
+    def adapt_emulated_to_native(cls, impl: Any, **arguments: Any) -> SparkInterval:
+        """The type for sqlalchemy.Interval."""
+        return cls()
+
+    @property
+    def _type_affinity(self) -> type[types.Interval]:
+        return types.Interval
+
+    def bind_processor(self, dialect: Any) -> None:
+        """None: the cursor takes a timedelta."""
 
 
 _TYPES: dict[str, type[types.TypeEngine[Any]]] = {
@@ -51,6 +72,12 @@ _TYPES: dict[str, type[types.TypeEngine[Any]]] = {
 
 def type_of(name: str) -> types.TypeEngine[Any]:
     """The type of SQLAlchemy for one of Spark, as DESCRIBE writes it."""
+    if name.startswith("INTERVAL "):
+        return SparkType(name) if name == type_objects.STRING else types.Interval()
+    array = re.fullmatch(r"((?:ARRAY<)+)(.*?)(>+)", name)
+    if array:
+        dimensions = array[1].count("<")
+        return types.ARRAY(type_of(array[2] + array[3][dimensions:]), dimensions=dimensions)
     decimal = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", name)
     if decimal:
         return types.Numeric(int(decimal[1]), int(decimal[2]))
@@ -69,6 +96,11 @@ class StreamsqlPreparer(compiler.IdentifierPreparer):
     def __init__(self, dialect: default.DefaultDialect) -> None:
         super().__init__(dialect, initial_quote="`", escape_quote="`")
 
+    def schema_for_object(self, table: Any) -> str | None:  # type: ignore[override]
+        """The schema that is written: not the default one, as streams and live tables have none."""
+        schema: str | None = table.schema
+        return None if schema == self.dialect.default_schema_name else schema
+
 
 class StreamsqlCompiler(compiler.SQLCompiler):
     """SELECT as Spark takes it."""
@@ -82,17 +114,45 @@ class StreamsqlCompiler(compiler.SQLCompiler):
         """A query without rows."""
         return f"SELECT {', '.join('NULL' for _ in element_types or [None])} WHERE 1 != 1"
 
+    def visit_empty_set_op_expr(self, type_: Any, expand_op: Any, **arguments: Any) -> str:
+        """What is behind IN for no values; of tuples a query, whose NULLs take the types of the others."""
+        if len(type_) > 1:
+            return self.visit_empty_set_expr(type_)
+        return super().visit_empty_set_op_expr(type_, expand_op, **arguments)
+
+    def visit_delete(self, delete_stmt: Any, *options: Any, **arguments: Any) -> str:
+        """DELETE; TRUNCATE for all rows, as tables of files have no DELETE."""
+        written = super().visit_delete(delete_stmt, *options, **arguments)
+        return written if delete_stmt._where_criteria else written.replace("DELETE FROM", "TRUNCATE TABLE", 1)
+
     def visit_mod_binary(self, binary: Any, operator: Any, **arguments: Any) -> str:
         """The sign % is none of a parameter."""
         return f"{self.process(binary.left, **arguments)} % {self.process(binary.right, **arguments)}"
 
     def render_literal_value(self, value: Any, type_: Any) -> str:
-        """A literal as Spark reads it: two adjacent quotes are none in a text."""
-        return literal(value) if isinstance(value, str) else super().render_literal_value(value, type_)
+        """A value as the literal that it is as a parameter."""
+        if type(value) is int:
+            return super().render_literal_value(value, type_)
+        convert = type_.dialect_impl(self.dialect).bind_processor(self.dialect)
+        return literal(convert(value) if convert is not None else value)
 
-    def returning_clause(self, *arguments: Any, **named: Any) -> str:
-        """Raise CompileError."""
-        raise exc.CompileError("Spark has no RETURNING")
+    def visit_regexp_match_op_binary(self, binary: Any, operator: Any, **arguments: Any) -> str:
+        """A text that matches a regular expression."""
+        flags = binary.modifiers["flags"]
+        pattern = self.process(binary.right, **arguments)
+        pattern = f"concat({literal(f'(?{flags})')}, {pattern})" if flags else pattern
+        return f"{self.process(binary.left, **arguments)} RLIKE {pattern}"
+
+    def visit_not_regexp_match_op_binary(self, binary: Any, operator: Any, **arguments: Any) -> str:
+        """A text that does not match it."""
+        return f"NOT {self.visit_regexp_match_op_binary(binary, operator, **arguments)}"
+
+    def visit_regexp_replace_op_binary(self, binary: Any, operator: Any, **arguments: Any) -> str:
+        """A text with what matches a regular expression replaced."""
+        flags = binary.modifiers["flags"]
+        pattern, replacement = (self.process(part, **arguments) for part in binary.right.clauses)
+        pattern = f"concat({literal(f'(?{flags})')}, {pattern})" if flags else pattern
+        return f"regexp_replace({self.process(binary.left, **arguments)}, {pattern}, {replacement})"
 
 
 class StreamsqlTypes(compiler.GenericTypeCompiler):
@@ -110,6 +170,17 @@ class StreamsqlTypes(compiler.GenericTypeCompiler):
     def visit_CHAR(self, type_: Any, **arguments: Any) -> str:
         """A text of exactly so many characters where a length is given."""
         return f"CHAR({type_.length})" if type_.length else "STRING"
+
+    def visit_ARRAY(self, type_: Any, **arguments: Any) -> str:
+        """An array of as many dimensions as are given, or one."""
+        inner = self.process(type_.item_type, **arguments)
+        for _ in range(type_.dimensions or 1):
+            inner = f"ARRAY<{inner}>"
+        return inner
+
+    def visit_INTERVAL(self, type_: Any, **arguments: Any) -> str:
+        """A length of time."""
+        return "INTERVAL DAY TO SECOND"
 
     visit_TEXT = visit_CLOB = visit_JSON = visit_UUID = visit_uuid = visit_enum = _string
 
@@ -147,13 +218,40 @@ class StreamsqlTypes(compiler.GenericTypeCompiler):
 class StreamsqlDDL(compiler.DDLCompiler):
     """CREATE TABLE of Spark: its tables have no keys and no other constraints."""
 
+    def get_column_specification(self, column: Any, **arguments: Any) -> str:
+        """A column with its comment."""
+        comment = f" COMMENT {literal(column.comment)}" if column.comment is not None else ""
+        return super().get_column_specification(column, **arguments) + comment
+
+    def post_create_table(self, table: Any) -> str:
+        """The comment of the table."""
+        return f" COMMENT {literal(table.comment)}" if table.comment is not None else ""
+
+    def visit_set_column_comment(self, create: Any, **arguments: Any) -> str:
+        """Change the comment of a column."""
+        column = create.element
+        table, name = self.preparer.format_table(column.table), self.preparer.format_column(column)
+        return f"ALTER TABLE {table} ALTER COLUMN {name} COMMENT {literal(column.comment)}"
+
+    def visit_drop_column_comment(self, drop: Any, **arguments: Any) -> str:
+        """Remove the comment of a column."""
+        column = drop.element
+        table, name = self.preparer.format_table(column.table), self.preparer.format_column(column)
+        return f"ALTER TABLE {table} ALTER COLUMN {name} COMMENT ''"
+
     def create_table_constraints(self, table: Any, *options: Any, **arguments: Any) -> str:
         """None."""
         return ""
 
     def visit_create_index(self, create: Any, *options: Any, **arguments: Any) -> str:
-        """Raise CompileError."""
-        raise exc.CompileError("Spark has no indexes")
+        """Nothing: one would only make reading faster. Raises CompileError for a unique one."""
+        if create.element.unique:
+            raise exc.CompileError("Spark has no unique indexes")
+        return ""
+
+    def visit_drop_index(self, drop: Any, **arguments: Any) -> str:
+        """Nothing."""
+        return ""
 
 
 class StreamsqlDialect(default.DefaultDialect):
@@ -170,12 +268,14 @@ class StreamsqlDialect(default.DefaultDialect):
     max_identifier_length = 255
     supports_statement_cache = True
     supports_alter = False
-    supports_comments = False
+    supports_comments = inline_comments = True
     supports_default_values = False
     supports_empty_insert = False
     supports_multivalues_insert = True
     supports_native_boolean = True
     supports_native_decimal = True
+    div_is_floordiv = False
+    colspecs = {types.Interval: SparkInterval}
     supports_sane_rowcount = supports_sane_multi_rowcount = False
     supports_sequences = False
     postfetch_lastrowid = False
@@ -206,6 +306,12 @@ class StreamsqlDialect(default.DefaultDialect):
                 f"streamsql:////DIR?read_only=true&master=…&spark.…=… names a workspace; it has no {other}"
             )
         return [url.database or None], options
+
+    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
+        """Execute a statement. Raises NotSupportedError for RETURNING, which the console would leave out."""
+        if getattr(getattr(context, "compiled", None), "effective_returning", None):
+            raise pep249.NotSupportedError(RuleFault("Spark has no RETURNING", code="CLAUSE_NOT_SUPPORTED"))
+        cursor.execute(statement, parameters)
 
     def do_rollback(self, dbapi_connection: Any) -> None:
         """Nothing: there are no transactions."""
@@ -280,10 +386,13 @@ class StreamsqlDialect(default.DefaultDialect):
     ) -> list[Any]:
         """The columns of a table, view or stream. Raises NoSuchTableError."""
         self._check_table(connection, table_name, schema, **arguments)
-        quote = self.identifier_preparer.quote_identifier
+        needed: set[str] = set()
+        if self._relations(connection, schema, **arguments).get(table_name) == "table":
+            described = self._described(connection, table_name, schema)["columns"]
+            needed = {column["name"] for column in described if not column["nullable"]}
         own = schema in (None, self.default_schema_name)
-        name = quote(table_name) if own else f"{quote(schema or '')}.{quote(table_name)}"
         columns = []
+        name = self._quoted(table_name, None if own else schema)
         for column, kind, comment in connection.exec_driver_sql(f"DESCRIBE {name}"):
             if not column or column.startswith("#"):  # partitions follow
                 break
@@ -291,7 +400,7 @@ class StreamsqlDialect(default.DefaultDialect):
                 {
                     "name": column,
                     "type": type_of(kind),
-                    "nullable": True,
+                    "nullable": column not in needed,
                     "default": None,
                     "comment": comment or None,
                 }
@@ -306,10 +415,29 @@ class StreamsqlDialect(default.DefaultDialect):
         kind = self._relations(connection, schema, **arguments).get(view_name, "")
         if kind not in (STREAM, "view", "temporary view"):
             raise exc.NoSuchTableError(view_name)
-        quote = self.identifier_preparer.quote_identifier
-        name = f"{quote(schema)}.{quote(view_name)}" if schema else quote(view_name)
+        name = self._quoted(view_name, schema)
         what = "STREAM" if kind == STREAM else "TABLE"
         return "\n".join(connection.execute(text(f"SHOW CREATE {what} {name}")).scalars())
+
+    @reflection.cache
+    def get_table_comment(
+        self, connection: Any, table_name: str, schema: str | None = None, **arguments: Any
+    ) -> Any:
+        """The comment of a table of Spark. Raises NoSuchTableError."""
+        self._check_table(connection, table_name, schema, **arguments)
+        kind = self._relations(connection, schema, **arguments).get(table_name, "")
+        if kind not in ("table", "view"):
+            return {"text": None}
+        return {"text": self._described(connection, table_name, schema).get("comment") or None}
+
+    def _described(self, connection: Any, name: str, schema: str | None) -> Any:
+        """What Spark knows of a table."""
+        written = f"DESCRIBE TABLE EXTENDED {self._quoted(name, schema)} AS JSON"
+        return json.loads(connection.exec_driver_sql(written).scalar())
+
+    def _quoted(self, name: str, schema: str | None) -> str:
+        quote = self.identifier_preparer.quote_identifier
+        return f"{quote(schema)}.{quote(name)}" if schema else quote(name)
 
     def _check_table(self, connection: Any, name: str, schema: str | None, **arguments: Any) -> None:
         if not self.has_table(connection, name, schema, **arguments):

@@ -10,23 +10,32 @@ Date, Time, Timestamp, Binary = dt.date, dt.time, dt.datetime, bytes
 
 
 class TypeObject:
-    """Equals the type codes whose first words it has."""
+    """Equals the type codes that begin with one of its names."""
 
-    def __init__(self, *words: str) -> None:
-        self.words = frozenset(words)
+    def __init__(self, names: str) -> None:
+        self.names = frozenset(names.split(", "))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, str) and re.split(r"[ (<]", other, maxsplit=1)[0] in self.words
+        first = re.match(r"INTERVAL \w+|\w+", other) if isinstance(other, str) else None
+        return first is not None and first[0] in self.names
 
     def __hash__(self) -> int:
-        return hash(self.words)
+        return hash(self.names)
 
 
-STRING = TypeObject("STRING", "CHAR", "VARCHAR", "VARIANT", "INTERVAL", "ARRAY", "MAP", "STRUCT")
+STRING = TypeObject(
+    "STRING, CHAR, VARCHAR, VARIANT, INTERVAL, INTERVAL YEAR, INTERVAL MONTH, ARRAY, MAP, STRUCT, GEOMETRY,"
+    " GEOGRAPHY, VOID"
+)
+"""Texts, and what PEP 249 has no other for: each type code has to equal one of these objects."""
 BINARY = TypeObject("BINARY")
-NUMBER = TypeObject("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
-DATETIME = TypeObject("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
-ROWID = TypeObject()
+NUMBER = TypeObject("BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL")
+DATETIME = TypeObject(
+    "DATE, TIME, TIMESTAMP, TIMESTAMP_NTZ, TIMESTAMP_LTZ, INTERVAL DAY, INTERVAL HOUR, INTERVAL MINUTE,"
+    " INTERVAL SECOND"
+)
+ROWID = TypeObject("")
+"""Equals none: Spark's rows have no numbers."""
 
 
 def DateFromTicks(ticks: float) -> dt.date:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import queue
 import sqlite3
-import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -39,17 +36,16 @@ from streamsql.results import (
     Live,
     Result,
     Rows,
-    RowStream,
     Started,
-    Text,
-    Why,
     discard,
+    in_rows,
 )
 from streamsql.runtime.engine.arrow_rows import tuples_of
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.row_values import zone_of
 from streamsql.runtime.engine.spark_commands import changing_commands
+from streamsql.runtime.engine.statement_thread import StatementThread
 from streamsql.runtime.parts import SessionParts
 from streamsql.server.client_session import ClientSession
 
@@ -68,37 +64,6 @@ class Answer:
     columns: Sequence[Column] = ()
     blocks: AsyncGenerator[Block] | None = None
     warnings: int = 0
-
-
-class Worker:
-    """A thread of a client, on which its statements run one after the other, and fetch their rows."""
-
-    def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        threading.Thread(target=self._work, daemon=True, name="mysql-client").start()
-
-    def begin(self, act: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function there."""
-        future = Future[Any]()
-        self._calls.put((future, partial(act, *arguments)))
-        return future
-
-    async def run(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function returns there. Raises what it raises."""
-        return await asyncio.wrap_future(self.begin(act, *arguments))
-
-    def end(self) -> None:
-        """End the thread when it has done what was begun."""
-        self._calls.put(None)
-
-    def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
-            future, act = call
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(act())
-                except BaseException as error:  # the one who waits raises it
-                    future.set_exception(error)
 
 
 class OwnSession(ClientSession):
@@ -164,8 +129,7 @@ class DoorSession(Session):
         self.database: str | None = None
         self._base = base
         self._writes = writes
-        self._worker = Worker()
-        self._cancel = CancelToken()
+        self._thread = StatementThread()
         self._result = Result()
         self._fault: StreamsqlError | None = None
         self.notes: list[str] = []
@@ -184,7 +148,7 @@ class DoorSession(Session):
         await super().init(connection)
         self.variables.set("time_zone", "SYSTEM")
         try:
-            current, zone = await self._worker.run(self._of_spark)
+            current, zone = await self._called(self._of_spark)
             self.variables.set("system_time_zone", zone, force=True)
             await self.use(self.database or current)
         except StreamsqlError as fault:  # the client is logged in already: its first statement says it
@@ -204,22 +168,22 @@ class DoorSession(Session):
     async def close(self) -> None:
         """The client has gone."""
         self.leave()
-        self._worker.begin(discard, self._result)
-        self._worker.end()
+        self._thread.begin(discard, self._result)
+        self._thread.close()
 
     def cancel(self) -> None:
         """KILL QUERY: cancel the statement that runs."""
-        self._cancel.cancel()
+        self._thread.cancel.cancel()
 
     def leave(self) -> None:
         """The client has gone: cancel what only reads. A statement that changes something ends by itself."""
-        if self._cancel.only_reads:
-            self._cancel.cancel()
+        if self._thread.cancel.only_reads:
+            self._thread.cancel.cancel()
 
     async def use(self, database: str) -> None:
         """Choose the schema of this connection. Raises NameFault."""
         if database.lower() not in INFO_SCHEMA:
-            schemas = await self._worker.run(lambda: databases_of(self._base.spark))
+            schemas = await self._called(lambda: databases_of(self._base.spark))
             named = [name for name in schemas if name.casefold() == database.casefold()]
             if not named:
                 raise NameFault(
@@ -227,6 +191,10 @@ class DoorSession(Session):
                 )
             database = self.own.database = named[0]
         self.database, self._fault = database, None
+
+    async def _called(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns on the thread of the client. Raises what it raises."""
+        return await asyncio.wrap_future(self._thread.begin(act, *arguments))
 
     # ---- statements of the console --------------------------------------------------------
 
@@ -238,11 +206,11 @@ class DoorSession(Session):
             return Answer(columns_of(names, rows), _one(rows)) if names else Answer()
         if self._fault is not None:
             raise self._fault
-        self._cancel = CancelToken()
-        self._result = result = await self._worker.run(self._execute, sql, values, self._cancel)
+        self._thread.cancel = CancelToken()
+        self._result = result = await self._called(self._execute, sql, values, self._thread.cancel)
         self.notes = [str(note) for note in result.notes]
         if isinstance(result, ArrowRows):
-            columns, blocks = await self._worker.run(self._of_arrow, result)
+            columns, blocks = await self._called(self._of_arrow, result)
             return Answer(columns, self._blocks(blocks, result), len(self.notes))
         if isinstance(result, Rows):
             return Answer(columns_of(result.columns, result.rows), _one(result.rows), len(self.notes))
@@ -270,7 +238,7 @@ class DoorSession(Session):
             raise internal(error) from error
         if isinstance(result, Started):
             self.own.place(result, source, written_ones[0].span)
-        return _as_rows(result)
+        return in_rows(result)
 
     def _of_arrow(self, result: ArrowRows) -> tuple[list[Column], Iterator[Block]]:
         from pyspark.sql.pandas.types import from_arrow_type
@@ -287,10 +255,10 @@ class DoorSession(Session):
 
     async def _blocks(self, blocks: Iterator[Block], result: ArrowRows) -> AsyncGenerator[Block]:
         try:
-            while (block := await self._worker.run(next, blocks, None)) is not None:
+            while (block := await self._called(next, blocks, None)) is not None:
                 yield block
         finally:
-            self._worker.begin(discard, result)
+            self._thread.begin(discard, result)
 
     # ---- MySQL's own statements -----------------------------------------------------------
 
@@ -308,7 +276,7 @@ class DoorSession(Session):
         wanted = self.variables.get("time_zone")
         if wanted != zone:
             self.variables.set("time_zone", zone)
-            await self._worker.run(self._set_zone, str(wanted))
+            await self._called(self._set_zone, str(wanted))
             self.variables.set("time_zone", wanted)
         return answer or ([], [])
 
@@ -350,16 +318,7 @@ class DoorSession(Session):
 
     async def schema(self) -> Databases:
         """For mysql-mimic: the metadata, as it is now."""
-        return Databases(self._base, self.own.database, self._worker.run)
-
-
-def _as_rows(result: Result) -> Result:
-    """Texts and facts as rows; all rows of a result that is no Arrow."""
-    if isinstance(result, Text):
-        return Rows(result.notes, ("text",), [(line,) for line in result.text.splitlines()])
-    if isinstance(result, Why):
-        return replace(result, rows=[("verdict", result.verdict), ("code", result.code), *result.rows])
-    return result.whole() if isinstance(result, RowStream) and not isinstance(result, ArrowRows) else result
+        return Databases(self._base, self.own.database, self._called)
 
 
 def _for_consoles() -> RuleFault:

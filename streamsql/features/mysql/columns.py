@@ -109,10 +109,9 @@ def _as_time(kind: ColumnType, before: Callable[[Any], Any] = lambda value: valu
     return encode
 
 
-def _time_of_day(value: str) -> dt.timedelta:
-    hours, minutes, seconds = value.split(":")
-    micros = int(f"{seconds.partition('.')[2]:0<6}"[:6])
-    return dt.timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds[:2]), microseconds=micros)
+def _since_midnight(value: dt.time) -> dt.timedelta:
+    parts = {"hours": value.hour, "minutes": value.minute, "seconds": value.second}
+    return dt.timedelta(**parts, microseconds=value.microsecond)
 
 
 def _of_text(name: str, kind: ColumnType, in_text: Encoder = _written) -> Kind:
@@ -137,7 +136,7 @@ _KINDS = {
     "date": Kind("date", ColumnType.DATE, 10, _written, _as_time(ColumnType.DATE)),
     "timestamp": Kind("timestamp(6)", ColumnType.TIMESTAMP, 26, _moment, _as_time(ColumnType.TIMESTAMP), 6),
     "timestamp_ntz": Kind("datetime(6)", ColumnType.DATETIME, 26, _moment, _as_time(ColumnType.DATETIME), 6),
-    "time": Kind("time(6)", ColumnType.TIME, 15, _written, _as_time(ColumnType.TIME, _time_of_day), 6),
+    "time": Kind("time(6)", ColumnType.TIME, 15, _written, _as_time(ColumnType.TIME, _since_midnight), 6),
     "array": _JSON, "map": _JSON, "struct": _JSON,
 }  # fmt: skip
 

@@ -15,12 +15,15 @@ def touched(kind: Any, replace: Callable[[Any], Any]) -> bool:
     return any(touched(part, replace) for part in parts)
 
 
-def rebuilt(kind: Any, value: Any, replace: Callable[[Any], Any], entries: bool = False) -> Any:
+def rebuilt(
+    kind: Any, value: Any, replace: Callable[[Any], Any], entries: bool = False, maps: bool = False
+) -> Any:
     """A Column like value, of a Spark type, in which the values of some types are replaced, also inside
     structs, arrays and maps. A map becomes an array of its entries, since replaced keys may be equal.
 
     replace: gives, for a type, the function that replaces a Column of it, or None. entries: whether value has
-    arrays of entries in place of maps, which become maps again.
+    arrays of entries in place of maps, which become maps again. maps: whether maps stay maps, as no replaced
+    keys are equal.
     """
     from pyspark.sql import functions as F
     from pyspark.sql import types as t
@@ -30,34 +33,33 @@ def rebuilt(kind: Any, value: Any, replace: Callable[[Any], Any], entries: bool 
     if replace(kind) is not None:
         return replace(kind)(value)
     if isinstance(kind, t.ArrayType):
-        return F.transform(value, lambda item: rebuilt(kind.elementType, item, replace, entries))
+        return F.transform(value, lambda item: rebuilt(kind.elementType, item, replace, entries, maps))
     if isinstance(kind, t.MapType):
 
         def entry(pair: Any) -> Any:
-            key = rebuilt(kind.keyType, pair["key"], replace, entries)
-            item = rebuilt(kind.valueType, pair["value"], replace, entries)
+            key = rebuilt(kind.keyType, pair["key"], replace, entries, maps)
+            item = rebuilt(kind.valueType, pair["value"], replace, entries, maps)
             return F.struct(key.alias("key"), item.alias("value"))
 
-        return (
-            F.map_from_entries(F.transform(value, entry))
-            if entries
-            else F.transform(F.map_entries(value), entry)
-        )
+        pairs = F.transform(value if entries else F.map_entries(value), entry)
+        return F.map_from_entries(pairs) if entries or maps else pairs
     # By their numbers: a name may occur twice.
     fields = [(f"_{number}", field) for number, field in enumerate(kind.fields)]
     inside = t.StructType(
         [t.StructField(n, carried_type(f.dataType) if entries else f.dataType) for n, f in fields]
     )
     apart = value.cast(inside)
-    parts = [rebuilt(f.dataType, apart.getField(n), replace, entries).alias(f.name) for n, f in fields]
+    parts = [rebuilt(f.dataType, apart.getField(n), replace, entries, maps).alias(f.name) for n, f in fields]
     return F.when(value.isNotNull(), F.struct(*parts))
 
 
-def columns_rebuilt(frame: Any, schema: Any, replace: Callable[[Any], Any], entries: bool = False) -> Any:
+def columns_rebuilt(
+    frame: Any, schema: Any, replace: Callable[[Any], Any], entries: bool = False, maps: bool = False
+) -> Any:
     """A DataFrame with the columns of frame rebuilt. schema: of the rows with maps, see `rebuilt`."""
     apart = frame.toDF(*(f"c{number}" for number in range(len(schema.fields))))  # a name may occur twice
     parts = [
-        rebuilt(field.dataType, apart[name], replace, entries).alias(name)
+        rebuilt(field.dataType, apart[name], replace, entries, maps).alias(name)
         for name, field in zip(apart.columns, schema.fields, strict=True)
     ]
     return apart.select(*parts).toDF(*schema.names)

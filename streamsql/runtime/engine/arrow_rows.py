@@ -102,7 +102,7 @@ def _batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     if touched(frame.schema, _as_text):
-        frame = columns_rebuilt(frame, frame.schema, _as_text)
+        frame = columns_rebuilt(frame, frame.schema, _as_text, maps=True)
     schema = to_arrow_schema(frame.schema, timezone=frame.sparkSession.conf.get(ZONE))
     batches = record_batches(frame, schema, cancel)
     first = next(batches, None)
@@ -122,7 +122,8 @@ def _as_text(kind: Any) -> Any:
 
     if isinstance(kind, t.VariantType):
         return F.to_json
-    if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType)):
+    # Arrow takes a NULL only where a type allows it, and that of the elements of array() does not.
+    if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType, t.NullType)):
         return lambda value: value.cast("string")
     return None
 

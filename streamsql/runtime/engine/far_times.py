@@ -1,4 +1,6 @@
-"""Dates and times of any year. Python's datetime has the years 1 to 9999; those of others are texts."""
+"""Dates and times of any year, and of any digits. Python's datetime has the years 1 to 9999, and
+microseconds; others are texts.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,16 @@ def _year(year: int) -> str:
     return f"{'+' if year > dt.MAXYEAR else '-' if year < 0 else ''}{abs(year):04}"
 
 
-def time_of_day(nanos: int) -> str:
-    """A TIME, in nanoseconds since midnight, as Spark writes it: 12:30:00.5."""
+def time_of_day(nanos: int) -> dt.time | str:
+    """A TIME, in nanoseconds since midnight; the text that Spark casts it to where it has nanoseconds, which
+    Python has not: 12:30:00.000000001.
+    """
     seconds, rest = divmod(nanos, 1_000_000_000)
-    text = f"{seconds // 3_600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return text + f".{rest:09}".rstrip("0").rstrip(".")
+    if rest % 1_000 == 0:
+        return dt.time(seconds // 3_600, seconds // 60 % 60, seconds % 60, rest // 1_000)
+    return f"{seconds // 3_600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:09}".rstrip("0")
+
+
+def written_time(text: str) -> dt.time | str:
+    """The same for a text of Spark."""
+    return dt.time.fromisoformat(text) if len(text) <= len("12:30:00.000001") else text

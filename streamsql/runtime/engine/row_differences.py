@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from streamsql.results import Pairs
+from streamsql.language.python_values import Pairs
 
 Row = tuple[Any, ...]
 DOUBLE, FLOAT = 9, 6

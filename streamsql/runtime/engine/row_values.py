@@ -1,7 +1,7 @@
 """Rows of Spark as Python values, with timestamps in the session time zone.
 
 A value that Python has no object for is its text: a date or time before the year 1 or after 9999 as Spark
-casts it to a STRING, a TIME, an interval of months, a VARIANT as JSON.
+casts it to a STRING, a TIME with nanoseconds, an interval of months, a VARIANT as JSON.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from streamsql.results import Rows, map_of, unique_names
-from streamsql.runtime.engine.far_times import day, local_time, time_of_day
+from streamsql.language.python_values import Struct, map_of
+from streamsql.results import Rows, unique_names
+from streamsql.runtime.engine.far_times import day, local_time, time_of_day, written_time
 from streamsql.runtime.engine.spark_texts import interval_text, with_texts
 
 Values = Sequence[Any]
@@ -48,7 +49,7 @@ def _collected(kind: Any) -> Callable[[Any], Any]:
     if isinstance(kind, t.StructType):
         names = unique_names(f.name for f in kind.fields)
         inner = [_collected(f.dataType) for f in kind.fields]
-        return _unless_null(lambda row: {n: f(v) for n, f, v in zip(names, inner, row, strict=True)})
+        return _unless_null(lambda row: Struct({n: f(v) for n, f, v in zip(names, inner, row, strict=True)}))
     if isinstance(kind, t.ArrayType):
         element = _collected(kind.elementType)
         return _unless_null(lambda items: [element(item) for item in items])
@@ -72,6 +73,7 @@ def _of_texts() -> tuple[tuple[Any, Callable[[Any], Any]], ...]:
     return (
         ((t.TimestampType, t.TimestampNTZType), lambda text: _read(text, dt.datetime.fromisoformat)),
         (t.DateType, lambda text: _read(text, dt.date.fromisoformat)),
+        (t.TimeType, written_time),
         ((t.YearMonthIntervalType, t.CalendarIntervalType), interval_text),
         (t.FloatType, shortest),
     )
@@ -113,7 +115,7 @@ def column_values(column: Any, kind: Any, zone: dt.tzinfo) -> list[Any]:
             column_values(c, f.dataType, zone) for c, f in zip(column.flatten(), kind.fields, strict=True)
         ]
         rows = zip(*parts, strict=True) if parts else [()] * len(column)
-        values = [dict(zip(names, row, strict=True)) for row in rows]
+        values = [Struct(zip(names, row, strict=True)) for row in rows]
         return _with_nulls(column, values)
     if isinstance(kind, t.ArrayType):
         return _in_lists(column, lambda items: column_values(items, kind.elementType, zone))

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import pytest
 from conftest import drop_tables
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import streamsql
 from streamsql import dbapi
-from streamsql.errors import InputFault
-from streamsql.language.parameters import literal
 
 
 @pytest.fixture(scope="module")
 def connection(spark: Any) -> Iterator[dbapi.Connection]:
     with dbapi.connect(spark=spark.newSession(), config=False) as connection:
-        connection.cursor().execute("SET spark.sql.timeType.enabled = true")
         yield connection
     drop_tables(spark)
 
@@ -64,23 +56,6 @@ def test_rows_are_fetched_one_after_the_other(cursor: dbapi.Cursor) -> None:
     assert [row[0] for row in cursor] == [4, 5, 6]
     assert (cursor.fetchone(), cursor.fetchmany(3), cursor.fetchall()) == (None, [], [])
     assert cursor.rowcount == -1
-
-
-def test_types_of_columns(cursor: dbapi.Cursor) -> None:
-    cursor.execute(
-        "SELECT 1 AS i, 'x' AS s, X'00' AS b, DATE '2024-01-01' AS d, current_timestamp() AS t, true AS o,"
-        " array(1) AS a, 1.5BD AS n, parse_json('1') AS v, INTERVAL 1 MONTH AS m"
-    )
-    assert cursor.description is not None
-    codes = {name: code for name, code, *_ in cursor.description}
-    kinds = (dbapi.STRING, dbapi.BINARY, dbapi.NUMBER, dbapi.DATETIME, dbapi.ROWID)
-    found = {name: [kind for kind in kinds if kind == code] for name, code in codes.items()}
-    assert found == {
-        **{name: [dbapi.NUMBER] for name in "ion"},
-        **{name: [dbapi.STRING] for name in "savm"},
-        **{name: [dbapi.DATETIME] for name in "dt"},
-        "b": [dbapi.BINARY],
-    }
 
 
 def test_parameters(connection: dbapi.Connection, cursor: dbapi.Cursor) -> None:
@@ -141,70 +116,3 @@ def test_what_is_closed_or_has_no_rows(spark: Any, connection: dbapi.Connection)
     for act in (other.cursor, other.commit, lambda: open_cursor.execute("SELECT 1")):
         with pytest.raises(dbapi.InterfaceError, match="connection is closed"):
             act()
-
-
-# ---- every type of Spark, there and back
-
-TIMES = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59))
-SIMPLE: dict[str, st.SearchStrategy[Any]] = {
-    "BOOLEAN": st.booleans(),
-    "INT": st.integers(-(2**31) + 1, 2**31 - 1),
-    "BIGINT": st.integers(-(2**63) + 1, 2**63 - 1),
-    "DOUBLE": st.floats(allow_nan=False),
-    "DECIMAL(38, 10)": st.decimals(-(10**28) + 1, 10**28 - 1, places=10),
-    "DECIMAL(38, 0)": st.integers(-(10**38) + 1, 10**38 - 1).map(Decimal),
-    "STRING": st.text(st.characters(exclude_categories=("Cs",))),
-    "BINARY": st.binary(),
-    "DATE": st.dates(),
-    "TIMESTAMP": TIMES,
-    "TIMESTAMP_NTZ": TIMES,
-    "TIME": st.times(),
-    "INTERVAL DAY TO SECOND": st.timedeltas(dt.timedelta(days=-(10**8) + 1), dt.timedelta(days=10**8 - 1)),
-}
-LISTS = {f"ARRAY<{kind}>": st.lists(values, max_size=3) for kind, values in SIMPLE.items()}
-MAPS = {"MAP<STRING, DOUBLE>": st.dictionaries(SIMPLE["STRING"], SIMPLE["DOUBLE"], max_size=3)}
-TYPED = [st.tuples(st.just(kind), st.none() | values) for kind, values in {**SIMPLE, **LISTS, **MAPS}.items()]
-
-
-def _read(value: Any) -> Any:
-    """A value as it is read: a TIME, which may have nanoseconds, is a text."""
-    if isinstance(value, list):
-        return list(map(_read, value))
-    text = value.isoformat() if isinstance(value, dt.time) else ""
-    return (text.rstrip("0") if "." in text else text) if text else value
-
-
-@settings(
-    max_examples=6,
-    deadline=None,
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-    ],
-)
-@given(st.tuples(*TYPED))
-def test_every_type_there_and_back(cursor: dbapi.Cursor, pairs: tuple[tuple[str, Any], ...]) -> None:
-    columns = ", ".join(f"CAST(? AS {kind}) AS c{n}" for n, (kind, _) in enumerate(pairs))
-    cursor.execute(f"SELECT {columns}", [value for _, value in pairs])
-    assert cursor.fetchall() == [tuple(_read(value) for _, value in pairs)]
-    assert cursor.description is not None
-    assert [code.replace("(6)", "") for _, code, *_ in cursor.description] == [kind for kind, _ in pairs]
-
-
-def test_values_that_equal_nothing_or_have_several_forms(cursor: dbapi.Cursor) -> None:
-    zone = dt.timezone(dt.timedelta(hours=2))
-    identity = UUID("12345678123456781234567812345678")
-    moment = dt.datetime(2024, 5, 1, 12, tzinfo=zone)
-    cursor.execute("SELECT ?, ?, ?, ?, ?", [math.nan, -math.inf, moment, identity, -(2**63)])
-    nan, infinite, utc, text, smallest = cursor.fetchall()[0]
-    assert math.isnan(nan)
-    assert (infinite, text, smallest) == (-math.inf, str(identity), Decimal(-(2**63)))
-    assert utc == dt.datetime(2024, 5, 1, 10)  # the session time zone is UTC
-
-
-@pytest.mark.parametrize("value", [Decimal("NaN"), 10**38, object(), {1, 2}, Decimal("1e-39")])
-def test_a_value_of_no_type_of_spark_is_refused(value: object) -> None:
-    with pytest.raises(InputFault) as raised:
-        literal(value)
-    assert raised.value.code == "WRONG_PARAMETERS"
