@@ -232,19 +232,10 @@ def _feeding(reads: Reads, context: Context, stages: Iterable[Run] = ()) -> list
     """The queries whose live tables a program reads, directly or through other live tables: each after
     those that it reads itself.
     """
-    plans: dict[str, Run] = {}
-
-    def put(table: str) -> None:
-        for query in context.catalog.writers_of(table):
-            if query.name not in plans:
-                for name in query.inputs:
-                    put(name)
-                plans[query.name] = start_plan(query, context)
-
-    for stage in stages:
-        plans[stage.query.name] = stage
-    for table in reads.live:
-        put(table.name)
+    plans = {stage.query.name: stage for stage in stages}
+    for query in context.catalog.upstream(*(table.name for table in reads.live)):
+        if query.name not in plans:
+            plans[query.name] = start_plan(query, context)
     return list(plans.values())
 
 

@@ -96,17 +96,7 @@ class Refreshes:
 
     def feeding(self, *names: str) -> frozenset[str]:
         """The streaming queries whose rows reach live tables, directly or through others."""
-        queries, ahead, seen = set[str](), list(names), set[str]()
-        while ahead:
-            table = ahead.pop()
-            if table.casefold() in seen:
-                continue
-            seen.add(table.casefold())
-            for query in self._current.snapshot.writers_of(table):
-                ahead += query.inputs
-                if not query.inputs:
-                    queries.add(query.name.casefold())
-        return frozenset(queries)
+        return frozenset(q.name.casefold() for q in self.catalog.upstream(*names) if not q.inputs)
 
     def notify(self) -> None:
         """Check the live tables again: one was created again, or a definition may have changed."""
