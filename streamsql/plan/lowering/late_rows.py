@@ -21,8 +21,10 @@ from streamsql.calls import (
     Var,
     calls_in,
     expr,
+    links_of,
     lit,
     variables_in,
+    with_parts,
 )
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream
@@ -189,32 +191,15 @@ def rest_function(sources: Sources, result: Node) -> Function:
 
 def _alias(call: Call) -> str:
     """The name that a call gives to a DataFrame."""
-    named = isinstance(call.function, Attr) and call.function.name == "alias" and len(call.args) == 1
+    named = call.method == "alias" and len(call.args) == 1
     text = call.args[0].value if named and isinstance(call.args[0], Lit) else ""
-    return text if isinstance(text, str) and not _is_column(call) else ""
-
-
-def _is_column(call: Call) -> bool:
-    """Whether a call with alias names a column."""
-    node: Node = call
-    while isinstance(node, (Attr, Call)):
-        node = node.target if isinstance(node, Attr) else node.function
-    return isinstance(node, Var) and node.name == "F"
+    is_column = links_of(call)[0] == Var("F")
+    return text if isinstance(text, str) and not is_column else ""
 
 
 def _replaced(node: Node, instead: dict[Node, Node]) -> Node:
     """A tree with other nodes in place of some."""
-    if node in instead:
-        return instead[node]
-    if isinstance(node, Attr):
-        return replace(node, target=_replaced(node.target, instead))
-    if isinstance(node, Call):
-        return Call(
-            _replaced(node.function, instead),
-            tuple(_replaced(a, instead) for a in node.args),
-            tuple((k, _replaced(v, instead)) for k, v in node.kwargs),
-        )
-    return node
+    return instead[node] if node in instead else with_parts(node, lambda part: _replaced(part, instead))
 
 
 def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
@@ -295,7 +280,7 @@ def _inputs(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> Iterat
 
 
 def _is_grouping(node: Node) -> bool:
-    return isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "groupBy"
+    return isinstance(node, Call) and node.method == "groupBy"
 
 
 def _has_state(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> bool:
@@ -382,14 +367,9 @@ def _based(reader: Node, stream: Stream) -> Node:
 
 def _loading(node: Node, load: Callable[[Node], Node]) -> Node:
     """A static DataFrame with another call of load."""
-    if isinstance(node, Call) and isinstance(node.function, Attr):
-        if node.function.name == "load":
-            return load(node.function.target)
-        inner = _loading(node.function.target, load)
-        return replace(node, function=replace(node.function, target=inner))
-    if isinstance(node, Attr):
-        return replace(node, target=_loading(node.target, load))
-    return node
+    if isinstance(node, Call) and isinstance(node.function, Attr) and node.method == "load":
+        return load(node.function.target)
+    return with_parts(node, lambda part: _loading(part, load))
 
 
 def shared_text(query: Query, sources: Sources) -> str:

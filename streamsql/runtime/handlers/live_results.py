@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streamsql.calls import Attr, Call, Lit
+from streamsql.calls import Call, Lit
 from streamsql.errors import NameFault, QueryFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.watch import Chart, Watch
@@ -274,7 +274,7 @@ def _free_name(parts: SessionParts) -> str:
 def limit_of(plan: plans.Run) -> int:
     """The number of the query's LIMIT, or 0."""
     node: Any = plan.program[-1].node
-    if isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "limit":
+    if isinstance(node, Call) and node.method == "limit":
         number = node.args[0] if node.args else None
         return int(number.value) if isinstance(number, Lit) else 0
     return 0

@@ -150,15 +150,9 @@ class LateWrites:
 
     def _failed(self, error: Exception) -> None:
         fault = translate(error)
-        self._fail(
-            QueryFault(
-                f"its late rows could not be written into {self.sink}: {fault.message}",
-                subject=f"query {self.name} failed",
-                detail=fault.detail,
-                hint=fault.hint or f"START QUERY {self.name}; writes them again",
-                code=fault.code,
-            )
-        )
+        fact = f"its late rows could not be written into {self.sink}: {fault.message}"
+        hint = fault.hint or f"START QUERY {self.name}; writes them again"
+        self._fail(QueryFault.caused_by(fault, self.name, fact, hint=hint))
 
 
 def _dropped(report: dict[str, Any]) -> int:
