@@ -27,8 +27,8 @@ class ScriptQueries:
                 running.source, running.span = source, span
 
     def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
-        """Wait until queries have ended, one has failed, or the wait is cancelled. Those over live tables never
-        end: the wait ends with the queries that feed these.
+        """Wait until queries have ended, one has failed, or the wait is cancelled. Those over live tables
+        never end: the wait ends with the queries that feed these.
         """
         queries, done = self.parts.queries, set[str]()
         while not cancel.cancelled:
