@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 from streamsql.errors import UsageFault
+from streamsql.runtime.checkpoints.checkpoint_files import CheckpointFolder, local_folder
 from streamsql.runtime.embedded.live_files import LiveFiles, persist_rows
 from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.live.journal import Journal, LiveTables, UnfitRows, UnreadableRows
@@ -20,12 +21,18 @@ from streamsql.runtime.live.recorded_progress import (
     FROM_NOW,
     LATE_ROWS,
     Recorded,
-    local,
     misfit,
     of_changes,
     of_checkpoint,
     of_late_rows,
 )
+
+
+def local(folder: str) -> CheckpointFolder:
+    found = local_folder(folder)
+    assert found is not None
+    return found
+
 
 QUERY, OTHER = "9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d11", "9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d12"
 SCHEMA = StructType().add("k", "string").add("n", "long")
