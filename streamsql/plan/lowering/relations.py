@@ -103,6 +103,9 @@ class Relations(HiddenKeys):
             equi=equi,
             timed=read.timed(how),
         )
+        if all(sides) and how != "cross":
+            reads = (*left.shape.first_input(left.node), *right.shape.first_input(right.node))
+            op = replace(op, reads=reads)
         if self.loses_groups(left, right, join):
             shape = shape.then(Op("filter", join.span))
         return Frame(node, shape.then(op), names=left.names | right.names, window=left.window or right.window)

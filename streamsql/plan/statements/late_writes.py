@@ -46,7 +46,7 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
         )
     check_sources(bases, name.span)
     _check_files_stay(bases, name.span)
-    steps, streams, functions = reading_steps(parts.sources, parts.result.node)
+    steps, streams, functions = reading_steps(parts.sources, parts.result.shape)
     if not functions:
         raise RuleFault(
             "this query drops no late rows, so that ON LATE INTO would write none",
