@@ -50,6 +50,8 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
     """All rows of a live table (LiveRows), as of one micro-batch. Runs a job of Spark only for values that
     are carried in another form.
     """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     began = time.monotonic()
     while True:
         batch = rows.last_batch
@@ -60,7 +62,7 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
     if table is None or touched(rows.schema, _as_text):
         batches = list(_batches(to_frame(spark, table, rows.schema), cancel))
     else:
-        zoned = _zoned(table, zone)
+        zoned = table.cast(to_arrow_schema(rows.schema, timezone=zone))  # the same moments
         batches = zoned.to_batches() or [_empty(zoned.schema)]
     return replace(_rows_of(rows, batches, began, zone), version=version, batch=batch)
 
@@ -125,33 +127,3 @@ def _as_text(kind: Any) -> Any:
     if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType)):
         return lambda value: value.cast("string")
     return None
-
-
-def _zoned(table: Any, zone: str) -> Any:
-    """The same moments with a time zone."""
-    import pyarrow as pa
-
-    fields = [field.with_type(_type_with(field.type, zone)) for field in table.schema]
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(table.columns, fields, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def _type_with(kind: Any, zone: str) -> Any:
-    """An Arrow type with a time zone in place of that of its timestamps."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if types.is_timestamp(kind):
-        return pa.timestamp(kind.unit, zone) if kind.tz else kind
-    if types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_type_with(kind.value_type, zone)))
-    if types.is_map(kind):
-        item = kind.item_field.with_type(_type_with(kind.item_type, zone))
-        return pa.map_(kind.key_field.with_type(_type_with(kind.key_type, zone)), item)
-    if types.is_struct(kind):
-        fields = (kind.field(number) for number in range(kind.num_fields))
-        return pa.struct([field.with_type(_type_with(field.type, zone)) for field in fields])
-    return kind

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ _TASK_THREADS = ("task-result-getter", "dispatcher-", "Executor task launch work
 """Spark's threads that receive the results of tasks, or start tasks."""
 
 
+@dataclass(eq=False)
 class Packages:
     """conf: the settings that Spark is started with (for the resolver: spark.jars.ivy and others); cache:
     the console's cache folder; offline: whether nothing may be fetched; say: called with what is being
@@ -37,20 +39,13 @@ class Packages:
     news: notes about fetched packages.
     """
 
-    def __init__(
-        self,
-        conf: Callable[[], Mapping[str, str]],
-        cache: Path,
-        offline: Callable[[], bool],
-        say: Callable[[str], None],
-    ) -> None:
-        self.conf = conf
-        self.cache = cache
-        self.offline = offline
-        self.say = say
-        self.news: list[Note] = []
-        self._added: set[tuple[str, str]] = set()
-        self._lock = threading.Lock()
+    conf: Callable[[], Mapping[str, str]]
+    cache: Path
+    offline: Callable[[], bool]
+    say: Callable[[str], None]
+    news: list[Note] = field(default_factory=list)
+    _added: set[tuple[str, str]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def provide(self, spark: Any, program: Program, cancel: CancelToken) -> None:
         """Load the packages that a program needs. Raises EngineFault that names a missing one, Cancelled."""

@@ -335,16 +335,8 @@ class StreamingStart:
         plan = self.plan
         if plan.late is None:
             return
-        running.late = LateWrites(
-            running.name,
-            plan.late.sink.name,
-            self.env[plan.late.writer],
-            running.in_spark,
-            running.reports,
-            running.catch_up,
-            lambda token: self.parts.under(token).env((), plan.reads),
-            running.fail,
-        )
+        ready = lambda token: self.parts.under(token).env((), plan.reads)  # noqa: E731
+        running.late = LateWrites(running, plan.late.sink.name, self.env[plan.late.writer], ready)
         running.late.start(self.parts.events)
 
     def follow_files(self) -> None:
