@@ -42,13 +42,18 @@ def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tup
 
 def windows_of(text: str) -> Iterator[Expression]:
     """The calls of window() that a query groups by."""
+    for block in _blocks_of(text):
+        for key in block.group_by.keys if block.group_by else ():
+            yield from (e for e in key.expressions if e.call == "window" and len(e.arguments()) > 1)
+
+
+def _blocks_of(text: str) -> Iterator[Block]:
+    """The SELECTs of a query; none where it cannot be read."""
     try:
         body = read_query(text).body
     except StreamsqlError:
         return
-    for block in _blocks(body) if body else ():
-        for key in block.group_by.keys if block.group_by else ():
-            yield from (e for e in key.expressions if e.call == "window" and len(e.arguments()) > 1)
+    yield from _blocks(body) if body else ()
 
 
 def _blocks(body: Body) -> Iterator[Block]:
@@ -116,11 +121,7 @@ def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[
 def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
     """The event times of both sides of the first join of two streams; None where a side has none."""
     columns = {s.name.casefold(): _time_of(s) for s in streams}
-    try:
-        body = read_query(text).body
-    except StreamsqlError:
-        return None
-    for block in _blocks(body) if body else ():
+    for block in _blocks_of(text):
         sides = [block.relation, *(j.relation for j in block.joins[:1])]
         timed_sides = [(r, columns.get(r.name.casefold(), "")) for r in sides if r is not None]
         if len(timed_sides) == 2 and all(column for _, column in timed_sides):
@@ -131,11 +132,7 @@ def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
 
 def _names_of_join(text: str) -> tuple[str, str] | None:
     """The names of both sides of the first join; None where one has none."""
-    try:
-        body = read_query(text).body
-    except StreamsqlError:
-        return None
-    for block in _blocks(body) if body else ():
+    for block in _blocks_of(text):
         if block.relation is None or not block.joins:
             continue
         sides = (block.relation, block.joins[0].relation)
@@ -186,10 +183,6 @@ def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
     """Whether a query groups by a key of which nobody knows how many values it has. One group for all rows,
     and groups by conditions, are few.
     """
-    try:
-        body = read_query(text).body
-    except StreamsqlError:
-        return False
     types = {c.name.casefold(): c.type.upper() for stream in streams for c in stream.columns}
 
     def is_few(key: Expression, block: Block) -> bool:
@@ -202,7 +195,7 @@ def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
 
     return any(
         not is_few(expression, block)
-        for block in (_blocks(body) if body else ())
+        for block in _blocks_of(text)
         for key in (block.group_by.keys if block.group_by else ())
         for expression in key.expressions
     )
@@ -215,8 +208,7 @@ def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note
         return  # no row may be late: a range has nothing to be compared with
     if not any(op.kind == "join" and all(op.sides) and op.timed for op in shape.ops):
         return
-    body = read_query(text).body
-    for join in (j for block in _blocks(body) for j in block.joins) if body else ():
+    for join in (join for block in _blocks_of(text) for join in block.joins):
         conditions = conditions_of(join.condition) if join.condition else []
         ranges = [p for c in conditions for p in comparisons_of(c) if not p.equal]
         width = sum(durations_in(p.small.text) + durations_in(p.big.text) for p in ranges)

@@ -29,9 +29,9 @@ from streamsql.runtime.live.result_views import (
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.queries.start import end_transient, start_query
 from streamsql.runtime.workspace.generations import Generations, rows_in
-from streamsql.runtime.workspace.owned_folders import remove, write_owner_file
+from streamsql.runtime.workspace.owned_folders import write_owner_file
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -245,10 +245,7 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
             running.record()
             return ""
         over = running.over
-        parts.queries.stop(running, parts.cancel, 0)
-        parts.queries.forget(name)
-        parts.live.forget(name)
-        remove(Path(plan.checkpoint).parents[1])
+        end_transient(parts, running)
         return "" if over else STOPPED
 
     live = live_of(SELECT, rows, lambda: running, parts)

@@ -372,6 +372,14 @@ class _KeyedRows:
         self.rows.feed(batch, batch_id, keyed=True)
 
 
+def end_transient(parts: QueryParts, running: Running) -> None:
+    """Stop a query that is in no catalog, and remove all that it leaves."""
+    parts.queries.stop(running, parts.cancel, 0)
+    parts.queries.forget(running.name)
+    parts.live.forget(running.name.casefold())
+    remove(Path(running.plan.checkpoint).parents[1])
+
+
 def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
     """Stop a query, and remove its definition, its rows in memory and its generations. files: False keeps the
     generations, beside which a query of that name begins a new one.
