@@ -16,7 +16,7 @@ from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint, Store
 
 def made(folder: Path, **files: str) -> Path:
     """A checkpoint folder of these files (`offsets_0` is offsets/0)."""
-    for name, text in {"metadata": '{"id":"the-id"}', **files}.items():
+    for name, text in {"metadata": '{"id":"9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d11"}', **files}.items():
         file = folder / name.replace("_", "/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -38,7 +38,7 @@ def test_the_log_in_its_versions(tmp_path: Path) -> None:
         offsets_11='v1\n\n{"1":{"value":1}}',  # continuous
     )
     there = Checkpoint.open(f"file://{tmp_path}")
-    assert there.id == "the-id"
+    assert there.id == "9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d11"
     nine, ten, eleven = there.batches()
     assert nine.planned is not None
     assert (nine.planned.offsets, nine.planned.watermark) == ({"0": '{"logOffset":1}', "1": None}, 5)

@@ -26,7 +26,13 @@ from functools import cached_property
 from typing import Any
 
 from streamsql.errors import InputFault, did_you_mean
-from streamsql.runtime.checkpoints.checkpoint_files import Entry, Files, LocalFiles, local_path
+from streamsql.runtime.checkpoints.checkpoint_files import (
+    CheckpointFolder,
+    Entry,
+    Files,
+    LocalFiles,
+    local_path,
+)
 
 MARKER = "streamsql.json"
 """The file in which the console records the query that owns a checkpoint."""
@@ -113,16 +119,15 @@ class Operator:
         return self.name == "symmetricHashJoin"
 
 
-class Checkpoint:
+class Checkpoint(CheckpointFolder):
     """A checkpoint folder. Each call reads the current files.
 
     folder: as it was given. Created with `Checkpoint.open`.
     """
 
     def __init__(self, folder: str, files: Files, root: str) -> None:
+        super().__init__(files, root)
         self.folder = folder
-        self.files = files
-        self.root = root
 
     @classmethod
     def open(cls, folder: str, files: Files | None = None) -> Checkpoint:
@@ -175,15 +180,15 @@ class Checkpoint:
     @cached_property
     def id(self) -> str:
         """The query's id; "" when it cannot be read."""
-        return str(self._json("metadata").get("id", ""))
+        try:
+            return self.query_id()
+        except OSError:
+            return ""
 
     def marker(self) -> dict[str, Any]:
         """The console's record of the query that owns it (query, text, facts, code); {} without one."""
-        return self._json(MARKER)
-
-    def _json(self, name: str) -> dict[str, Any]:
         try:
-            content = json.loads(self.files.read(f"{self.root}/{name}"))
+            content = json.loads(self.read(MARKER))
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
