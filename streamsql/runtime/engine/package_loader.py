@@ -16,12 +16,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from streamsql.calls import Program
 from streamsql.connectors.packages import Package, Release, needed
 from streamsql.errors import EngineFault, Note
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.file_lock import Lock, Locked
 from streamsql.runtime.engine.java_classes import java_class
 
 NOTES = "packages.json"
@@ -110,18 +109,22 @@ class Packages:
         """Holds the lock of Spark's resolver, which one console at a time may use: another one would read
         incomplete files. Waits for it. Raises Cancelled.
         """
-        lock = FileLock(self.cache / "packages.lock", timeout=0, mode=0o600, thread_local=False)
+        lock: Lock | None = None
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
-            while not _locked(lock):
-                self.say("waiting for another console, which fetches packages")
-                cancel.wait(POLL)
+            while lock is None:
+                try:
+                    lock = Lock(self.cache / "packages.lock", 0)
+                except Locked:
+                    self.say("waiting for another console, which fetches packages")
+                    cancel.wait(POLL)
         except OSError:
             pass  # a cache that cannot be written is not shared
         try:
             yield
         finally:
-            lock.release()
+            if lock is not None:
+                lock.release()
 
     def _fetch(self, spark: Any, package: Package, version: str, cancel: CancelToken) -> list[str]:
         releases = package.releases(version)
@@ -203,15 +206,6 @@ def _key(package: Package, version: str) -> str:
     """What the jars of a package are recorded under: its name, or its coordinates where it has no probe."""
     name = package.name if package.probe else ",".join(package.matching.coordinates)
     return f"{name} {version}"
-
-
-def _locked(lock: FileLock) -> bool:
-    """Acquire a lock; False when another process holds it. Raises OSError."""
-    try:
-        lock.acquire()
-    except Timeout:
-        return False
-    return True
 
 
 class _NotFetched(Exception):
