@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from graphlib import TopologicalSorter
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -308,15 +309,5 @@ class Refreshes:
 
 def _in_order(group: dict[str, Refresher]) -> list[Refresher]:
     """Each after those that it reads."""
-    done: dict[str, Refresher] = {}
-
-    def put(member: Refresher) -> None:
-        for key in member.input_keys:
-            if key in group and key not in done:
-                put(group[key])
-        done[member.key] = member
-
-    for member in group.values():
-        if member.key not in done:
-            put(member)
-    return list(done.values())
+    reads = {key: member.input_keys & group.keys() for key, member in group.items()}
+    return [group[key] for key in TopologicalSorter(reads).static_order()]
