@@ -10,9 +10,10 @@ from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.durations import durations_in, seconds
 from streamsql.language.expression import Expression
 from streamsql.language.few_values import has_few_values
-from streamsql.language.query import Block, Body, read_query
+from streamsql.language.query import Block, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.selects import blocks_of
 
 MOST = 3
 """Notes of advice that one statement gives."""
@@ -53,17 +54,7 @@ def _blocks_of(text: str) -> Iterator[Block]:
         body = read_query(text).body
     except StreamsqlError:
         return
-    yield from _blocks(body) if body else ()
-
-
-def _blocks(body: Body) -> Iterator[Block]:
-    for term in (body.term, *(tail.term for tail in body.tails)):
-        if isinstance(term, Body):
-            yield from _blocks(term)
-            continue
-        if term.relation is not None and term.relation.query is not None:
-            yield from _blocks(term.relation.query)
-        yield term
+    yield from blocks_of(body) if body else ()
 
 
 def _first_window(

@@ -19,6 +19,7 @@ from streamsql.language.query import TOO_DEEP, Block, Body, Query, Relation, rea
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.lowering.window_tables import window_table
+from streamsql.plan.selects import relations_of
 
 
 class CannotSplit(Exception):
@@ -175,7 +176,7 @@ class _Splitter:
         return f"SELECT * FROM {self.stage(text)}"
 
     def block(self, query: Query, block: Block, ctes: tuple[str, ...], edits: dict[Span, str]) -> None:
-        relations = [r for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
+        relations = relations_of(block)
         inside = [r.span for r in relations]
         for relation in relations:
             if relation.query is not None:
