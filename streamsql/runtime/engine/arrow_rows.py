@@ -16,6 +16,7 @@ from streamsql.runtime.embedded.carried_values import columns_rebuilt, to_frame,
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.row_fetch import few, record_batches
 from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
+from streamsql.runtime.engine.spark_texts import as_text
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -59,7 +60,7 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
         if rows.last_batch == batch:  # no micro-batch came between
             break
     zone = spark.conf.get(ZONE)
-    if table is None or touched(rows.schema, _as_text):
+    if table is None or touched(rows.schema, as_text):
         batches = list(_batches(to_frame(spark, table, rows.schema), cancel))
     else:
         zoned = table.cast(to_arrow_schema(rows.schema, timezone=zone))  # the same moments
@@ -103,8 +104,8 @@ def _batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:
     """At least one batch, which may be empty."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    if touched(frame.schema, _as_text):
-        frame = columns_rebuilt(frame, frame.schema, _as_text)
+    if touched(frame.schema, as_text):
+        frame = columns_rebuilt(frame, frame.schema, as_text)
     schema = to_arrow_schema(frame.schema, timezone=frame.sparkSession.conf.get(ZONE))
     batches = record_batches(frame, schema, cancel)
     first = next(batches, None)
@@ -115,15 +116,3 @@ def _empty(schema: Any) -> Any:
     import pyarrow as pa
 
     return pa.RecordBatch.from_pylist([], schema)
-
-
-def _as_text(kind: Any) -> Any:
-    """The function that makes a text of a Column of a Spark type; None for a type that Arrow has."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as t
-
-    if isinstance(kind, t.VariantType):
-        return F.to_json
-    if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType)):
-        return lambda value: value.cast("string")
-    return None
