@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -54,6 +54,11 @@ class Call(Node):
     function: Node
     args: tuple[Node, ...] = ()
     kwargs: tuple[tuple[str, Node], ...] = ()
+
+    @property
+    def method(self) -> str:
+        """The name of the method that it calls; "" for a call of a function."""
+        return self.function.name if isinstance(self.function, Attr) else ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def variables_in(program: Program) -> frozenset[str]:
 
 
 def _variables(node: Node) -> Iterator[str]:
-    first, links = _links(node)
+    first, links = links_of(node)
     if isinstance(first, Var):
         yield first.name
     elif isinstance(first, Function):
@@ -132,7 +137,7 @@ def expr(text: str) -> Node:
 
 def evaluate(node: Node, env: Mapping[str, Any]) -> Any:
     """The value of a node; env gives the variables. A chain of calls may be of any length."""
-    first, links = _links(node)
+    first, links = links_of(node)
     value = env[first.name] if isinstance(first, Var) else _plain(first, env)
     for link in links:
         if isinstance(link, Attr):
@@ -146,7 +151,22 @@ def evaluate(node: Node, env: Mapping[str, Any]) -> Any:
     return value
 
 
-def _links(node: Node) -> tuple[Node, list[Attr | Call]]:
+def with_parts(node: Node, change: Callable[[Node], Node]) -> Node:
+    """A node with its direct parts changed."""
+    if isinstance(node, Attr):
+        return Attr(change(node.target), node.name)
+    if isinstance(node, Call):
+        kwargs = tuple((key, change(value)) for key, value in node.kwargs)
+        return Call(change(node.function), tuple(map(change, node.args)), kwargs)
+    if isinstance(node, Lit) and isinstance(node.value, tuple):
+        return Lit(tuple(map(change, node.value)))
+    if isinstance(node, Function):
+        body = tuple(Assign(step.name, change(step.node)) for step in node.body)
+        return Function(node.parameters, body, change(node.value))
+    return node
+
+
+def links_of(node: Node) -> tuple[Node, list[Attr | Call]]:
     """The variable or literal that a node begins with, and what is done to it, first to last."""
     links: list[Attr | Call] = []
     while isinstance(node, (Attr, Call)):
@@ -252,7 +272,7 @@ def _arguments(node: Call) -> str:
 
 
 def render_node(node: Node) -> str:
-    first, links = _links(node)
+    first, links = links_of(node)
     if isinstance(first, Function):
         return _definition(first)
     text = first.name if isinstance(first, Var) else _literal(first)

@@ -133,6 +133,39 @@ class Catalog:
         """The queries that compute live tables from a live table."""
         return list(self._of_queries["input"].get(table.casefold(), ()))
 
+    def upstream(self, *tables: str) -> list[Query]:
+        """The queries whose rows reach live tables, directly or through others, each after those that it
+        reads.
+        """
+        found, seen = list[Query](), set[str]()
+
+        def add(table: str) -> None:
+            for query in self.writers_of(table):
+                if query.name not in seen:
+                    seen.add(query.name)
+                    for name in query.inputs:
+                        add(name)
+                    found.append(query)
+
+        for table in tables:
+            add(table)
+        return found
+
+    def with_readers(self, queries: Iterable[Query]) -> list[Query]:
+        """These queries and those that read what they compute, each after its readers."""
+        found, seen = list[Query](), set[str]()
+
+        def add(query: Query) -> None:
+            if query.name not in seen:
+                seen.add(query.name)
+                for reader in self.readers_of(query.sinks[0]) if query.live_table else ():
+                    add(reader)
+                found.append(query)
+
+        for query in queries:
+            add(query)
+        return found
+
     @cached_property
     def _of_queries(self) -> Mapping[str, dict[str, list[Query]]]:
         """The queries by what they name, folded: their sinks, inputs, sink of late rows and owner."""

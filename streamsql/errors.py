@@ -220,6 +220,14 @@ class QueryFault(StreamsqlError):
         super().__init__(f"{subject}: {fact}" if subject else fact, **parts)
         self.fact = redact_text(fact)
 
+    @classmethod
+    def caused_by(cls, fault: StreamsqlError, query: str, fact: str = "", **others: Any) -> QueryFault:
+        """The failure of a query with an error. fact: instead of the error's; others: parts that it has
+        instead of those of the error.
+        """
+        parts = {key: getattr(fault, key) for key in ("detail", "hint", "condition", "code")} | others
+        return cls(fact or fault.fact, subject=f"query {query} failed", **parts)
+
     def of(self, subject: str) -> QueryFault:
         """The same failure of what the reader has typed, such as a SELECT, which has no query to name."""
         self.message = f"{subject}: {self.fact}"

@@ -211,14 +211,12 @@ def test_a_checkpoint_of_the_console(windows: Console) -> None:
     assert shown["state 0"] == "stateStoreSave"
     assert shown["state 0 store"] == "default, 1 partition"
     assert shown["state 0 default"] == (
-        "key (window struct<start: timestamp, end: timestamp>, word string), value (sum bigint, sum bigint)"
+        "key (window STRUCT<start: TIMESTAMP, end: TIMESTAMP>, word STRING), value (sum BIGINT, sum BIGINT)"
     )
 
 
-def test_a_checkpoint_of_plain_pyspark_without_starting_spark(plain: Path, tmp_path: Path) -> None:
-    """All of the log and the state's schemas are read by the console itself."""
-    config = Config(Settings.make("local[2]", {}), tmp_path / "c", tmp_path / "log", tmp_path)
-    console = Console(Session(config))
+def test_a_checkpoint_of_plain_pyspark(console: Console, plain: Path, tmp_path: Path) -> None:
+    """The log is read by the console itself, without starting Spark; the columns of states by Spark."""
     shown = described(console, f"'{plain}'")
     assert "query" not in shown
     assert shown["query id"] == Checkpoint.open(str(plain)).id
@@ -227,23 +225,30 @@ def test_a_checkpoint_of_plain_pyspark_without_starting_spark(plain: Path, tmp_p
     assert "planned, not committed" not in shown
     operators = {v for k, v in shown.items() if k in ("state 0", "state 1")}
     assert operators == {"dedupeWithinWatermark", "symmetricHashJoin"}
+    states = {v for k, v in shown.items() if k.endswith((" default", " left-keyToNumValues"))}
+    assert states == {
+        "key (k STRING, v INT), value (expiresAtMicros BIGINT)",
+        "key (field0 STRING), value (value BIGINT)",
+    }
     assert shown["versions"] == "offset log 1, commit log 1, state checkpoint 1"
     assert shown["size"].endswith("files")
     assert shown["spark.sql.streaming.multipleWatermarkPolicy"] == "min"
-    shown_batches = answer(console, f"SHOW BATCHES OF CHECKPOINT 'file://{plain}';")
+    config = Config(Settings.make("local[2]", {}), tmp_path / "c", tmp_path / "log", tmp_path)
+    without_spark = Console(Session(config))
+    shown_batches = answer(without_spark, f"SHOW BATCHES OF CHECKPOINT 'file://{plain}';")
     assert [r[1] for r in shown_batches.rows] == ["committed"] * 3
-    assert not console.session.engine.started
-    assert not console.session.engine.starting
+    assert not without_spark.session.engine.started
+    assert not without_spark.session.engine.starting
 
 
-def test_a_half_written_checkpoint_is_described_with_what_is_wrong(plain: Path, tmp_path: Path) -> None:
+def test_a_half_written_checkpoint_is_described_with_what_is_wrong(
+    console: Console, plain: Path, tmp_path: Path
+) -> None:
     there = shutil.copytree(plain, tmp_path / "ck")
     (there / "metadata").unlink()
     (there / "commits" / "2").unlink()
     (there / "offsets" / "2").write_text("")
     (there / "offsets" / ".3.5f0e.tmp").write_text("v1")
-    config = Config(Settings.make("local[2]", {}), tmp_path / "c", tmp_path / "log", tmp_path)
-    console = Console(Session(config))
     shown = described(console, f"'{there}'")
     assert shown["query id"].startswith("not known")
     assert (shown["last committed"], shown["damaged"]) == (1, "2")
@@ -350,7 +355,7 @@ def test_the_state_of_a_processor(console: Console) -> None:
     assert console.rows(f"{read} VARIABLE count ORDER BY word;") == [("cat", 2), ("dog", 1)]
     shown = described(console, "OF QUERY p")
     assert shown["state store"] == "RocksDB"
-    assert shown["state 0 count"] == "ValueState, key (word string), value (n bigint)"
+    assert shown["state 0 count"] == "ValueState, key (word STRING), value (n BIGINT)"
     for written, said, hint, at in (
         ("", "several state variables: name one", "VARIABLE count", "STATE OF QUERY p"),
         ("VARIABLE cont", "no state cont", "did you mean count?", "VARIABLE cont"),

@@ -16,7 +16,7 @@ from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint, Store
 
 def made(folder: Path, **files: str) -> Path:
     """A checkpoint folder of these files (`offsets_0` is offsets/0)."""
-    for name, text in {"metadata": '{"id":"the-id"}', **files}.items():
+    for name, text in {"metadata": '{"id":"9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d11"}', **files}.items():
         file = folder / name.replace("_", "/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -38,7 +38,7 @@ def test_the_log_in_its_versions(tmp_path: Path) -> None:
         offsets_11='v1\n\n{"1":{"value":1}}',  # continuous
     )
     there = Checkpoint.open(f"file://{tmp_path}")
-    assert there.id == "the-id"
+    assert there.id == "9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d11"
     nine, ten, eleven = there.batches()
     assert nine.planned is not None
     assert (nine.planned.offsets, nine.planned.watermark) == ({"0": '{"logOffset":1}', "1": None}, 5)
@@ -103,15 +103,6 @@ def metadata(name: str, *stores: dict[str, Any], **properties: Any) -> str:
     return "v1\n" + json.dumps(known | {"operatorPropertiesJson": json.dumps(properties)})
 
 
-def schema_file(key: str, value: str) -> bytes:
-    """A file of state schemas, version 1: texts with their lengths in two bytes."""
-    texts = ["v1"]
-    for column in (key, value):
-        name, _, kind = column.partition(" ")
-        texts.append(json.dumps({"type": "struct", "fields": [{"name": name, "type": kind}]}))
-    return b"".join(len(text).to_bytes(2, "big") + text.encode() for text in texts)
-
-
 def test_the_operators_with_state(tmp_path: Path) -> None:
     made(tmp_path)
     store = {"storeName": "default", "numPartitions": 3}
@@ -119,12 +110,12 @@ def test_the_operators_with_state(tmp_path: Path) -> None:
         {"stateName": "seen", "stateVariableType": "ValueState"},
         {"stateName": "timer", "stateVariableType": "TimerState"},
     ]
-    moved = {"storeName": "rows", "numPartitions": 5, "stateSchemaFilePaths": ["/old/a", "/elsewhere/1_b"]}
+    rows = {"storeName": "rows", "numPartitions": 5}
     files = {
         "0/_metadata/metadata": metadata("stateStoreSave", store),
         "2/_metadata/metadata": metadata("old", store),
         "2/_metadata/v2/9": metadata("older", store),
-        "2/_metadata/v2/10": metadata("transformWithStateExec", moved, stateVariables=variables),
+        "2/_metadata/v2/10": metadata("transformWithStateExec", rows, stateVariables=variables),
         "10/_metadata/metadata": metadata("symmetricHashJoin", {"storeName": "left", "numPartitions": 2}),
         "11/0/1.delta": "x",
         "11/1/1.delta": "x",
@@ -134,19 +125,14 @@ def test_the_operators_with_state(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / "state" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "state" / name).write_text(text)
-    for place, column in (("0/0", "k"), ("10/0/left", "l"), ("2/_stateSchema/rows", "p")):
-        folder = tmp_path / "state" / place
-        file = folder / "1_b" if column == "p" else folder / "_metadata/schema"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(schema_file(f"{column} string", "n long"))
     there = Checkpoint.open(str(tmp_path))
     save, processor, join, unknown = there.operators()
     assert [(o.number, o.name) for o in (save, processor, join, unknown)] == [
         (0, "stateStoreSave"), (2, "transformWithStateExec"), (10, "symmetricHashJoin"), (11, ""),
     ]  # fmt: skip
-    assert save.stores == (Store("default", 3, (("default", "k string", "n bigint"),)),)
-    assert processor.stores == (Store("rows", 5, (("default", "p string", "n bigint"),)),)
-    assert join.stores == (Store("left", 2, (("default", "l string", "n bigint"),)),)
+    assert save.stores == (Store("default", 3),)
+    assert processor.stores == (Store("rows", 5),)
+    assert join.stores == (Store("left", 2),)
     assert unknown.stores == (Store("", 2),)
     assert [o.is_join for o in (save, processor, join)] == [False, False, True]
     assert [o.is_processor for o in (save, processor, join)] == [False, True, False]

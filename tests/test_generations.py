@@ -17,6 +17,7 @@ from test_reopened import Open, opened  # noqa: F401  the fixture
 
 from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault, StreamsqlError
+from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
 from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.embedded import durable_files
 from streamsql.runtime.engine.settings import Settings
@@ -205,9 +206,9 @@ def test_a_read_only_console_says_that_an_older_workspace_is_not_moved_over(tmp_
 
 
 def test_a_record_is_replaced_on_any_file_system(spark: Any, tmp_path: Path) -> None:
-    folder = Folder(spark, str(tmp_path))
+    folder, hadoop = Folder(spark, str(tmp_path)), HadoopFiles(spark)
     for text in ("one", "two"):
-        folder._write_elsewhere("record", text.encode())
+        hadoop.write(f"file:{tmp_path}/record", text.encode())
         assert folder.read("record") == text
     folder.write("record", "three")
     assert folder.read("record") == "three"

@@ -14,7 +14,6 @@ import pytest
 
 from streamsql.cli.main import main
 from streamsql.runtime.workspace.folder import Held, Workspace, holder
-from streamsql.runtime.workspace.marker import HEAD
 from streamsql.runtime.workspace.workspace_files import STATUS
 
 NOTHING = "SHOW STREAMS; SHOW SINKS; SHOW QUERIES; SHOW LIVE TABLES; HELP;"
@@ -48,7 +47,7 @@ def marked(**more: object) -> None:
 
 
 def catalog(text: str = "") -> None:
-    Path("w/catalog.sql").write_text(f"{HEAD} It is a script.\n\n{text}\n")
+    Path("w/catalog.sql").write_text(f"-- The definitions of a workspace.\n\n{text}\n")
 
 
 def link(name: str) -> None:
@@ -279,20 +278,6 @@ def test_a_workspace_that_a_console_was_killed_in_is_opened() -> None:
     Path("w/run").mkdir()
     assert main(["-w", "w", "-e", NOTHING]) == 0
     assert json.loads(Path("w/streamsql.json").read_text())["kind"] == "workspace"
-
-
-def test_a_workspace_of_before_the_marker_is_taken_over(capsys: pytest.CaptureFixture[str]) -> None:
-    catalog("CREATE STREAM s (n INT) USING values;\n\nSET spark.b = 2;")
-    put("status.json", '{"queries": {}, "functions": {}}')
-    put("lock", '{"pid": 1}')
-    put("run/streams/s/part-0.parquet")
-    put("run/streams/gone/part-0.parquet")
-    assert main(["-w", "w", "-e", "SHOW STREAMS; SET spark.b;"]) == 0
-    assert "| s " in (said := capsys.readouterr()).out
-    assert "trash" not in said.err
-    assert Path("w/streamsql.json").exists()
-    assert Path("w/run/streams/s/.streamsql.json").exists()
-    assert Path("w/run/streams/gone/part-0.parquet").exists()
 
 
 def test_a_status_that_cannot_be_read_is_kept_and_said(capsys: pytest.CaptureFixture[str]) -> None:

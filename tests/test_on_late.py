@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
@@ -203,7 +203,11 @@ def report(batch: int, dropped: int) -> dict[str, Any]:
 
 
 class Followed:
-    """LateWrites of a query that has committed micro-batches 0 and 1 and begins to run again."""
+    """LateWrites of a query that has committed micro-batches 0 and 1 and begins to run again; it is the run,
+    too.
+    """
+
+    name = "q"
 
     def __init__(self) -> None:
         self.log, self.reports, self.active = Log(0, 1), Reports(), True
@@ -215,10 +219,16 @@ class Followed:
             Mock(), "", LateBatches(self.log), lambda rows, last: self.written.append((rows, last))
         )
         writer.begin()
-        self.late = LateWrites(
-            "q", "too_late", writer, lambda: self.active, self.reports, lambda: False,
-            lambda token: self.begun(), self.faults.append,
-        )  # fmt: skip
+        self.late = LateWrites(cast(Any, self), "too_late", writer, lambda token: self.begun())
+
+    def in_spark(self) -> bool:
+        return self.active
+
+    def catch_up(self) -> bool:
+        return False
+
+    def fail(self, fault: QueryFault) -> None:
+        self.faults.append(fault)
 
     def begun(self) -> None:
         """The query commits a micro-batch before its thread for late rows has done anything."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
-from streamsql.runtime.workspace.folder import Held, Lock, Locked, Workspace
+from streamsql.runtime.engine.file_lock import Lock, Locked
+from streamsql.runtime.workspace.folder import Held, Workspace
 
 
 def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from streamsql.plan import planner, plans
 from streamsql.plan.context import Server
 from streamsql.query_facts import QueryFacts
 from streamsql.runtime.checkpoints.batch_history import BatchHistories
+from streamsql.runtime.checkpoints.checkpoint_files import local_folder
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
 from streamsql.runtime.engine.kept_tables import create_again, is_table
@@ -23,14 +24,7 @@ from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
 from streamsql.runtime.hosting import Hosting
 from streamsql.runtime.live.journal import LiveTables
-from streamsql.runtime.live.recorded_progress import (
-    Recorded,
-    is_local,
-    local,
-    of_changes,
-    of_checkpoint,
-    of_late_rows,
-)
+from streamsql.runtime.live.recorded_progress import Recorded, of_changes, of_checkpoint, of_late_rows
 from streamsql.runtime.live.refresh_scheduler import Refreshes
 from streamsql.runtime.preflight.function_kinds import Modules
 from streamsql.runtime.queries.facts import facts_of, shown_watermark
@@ -117,11 +111,9 @@ def _recorded(table: str, catalog: Catalog, places: Places) -> Recorded | None:
     query = writers[0]
     if query.inputs:
         return None if query.live_table else of_changes(Path(places.written(query.name)))
-    folder = query.checkpoint or places.checkpoint(query.name)
-    if not is_local(folder):
-        return None
+    folder = local_folder(query.checkpoint or places.checkpoint(query.name))
     of = of_late_rows if query.late.casefold() == table.casefold() else of_checkpoint
-    return of(local(folder))
+    return of(folder) if folder else None
 
 
 def local_engine(config: Config, events: Events, spark: Any) -> Engine:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, indented, render, variables_in
+from streamsql.calls import Assign, Call, Lit, Node, Program, Var, indented, render, variables_in, with_parts
 from streamsql.calls import Function as Written
 from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import Function, Sink
@@ -199,24 +199,16 @@ def modules_text(functions: list[Function], folder: str = "") -> str:
 
 def _hide(node: Node) -> Node:
     """A node of a program with the secrets in its options and texts redacted."""
-    if isinstance(node, Attr):
-        return replace(node, target=_hide(node.target))
-    if isinstance(node, Lit) and isinstance(node.value, tuple):
-        return Lit(tuple(map(_hide, node.value)))
     if isinstance(node, Lit) and isinstance(node.value, str):
         return Lit(redact(node.value))
-    if isinstance(node, Written):
-        return replace(node, body=_hidden(node.body), value=_hide(node.value))
+    node = with_parts(node, _hide)
     if not isinstance(node, Call):
         return node
-    args = tuple(map(_hide, node.args))
-    is_option = (
-        isinstance(node.function, Attr) and node.function.name in ("option", "config") and len(args) == 2
-    )
+    args = node.args
+    is_option = node.method in ("option", "config") and len(args) == 2
     if is_option and isinstance(args[0], Lit) and isinstance(args[1], Lit):
         args = (args[0], _option(str(args[0].value), args[1]))
-    kwargs = tuple((k, _option(k, _hide(v))) for k, v in node.kwargs)
-    return replace(node, function=_hide(node.function), args=args, kwargs=kwargs)
+    return replace(node, args=args, kwargs=tuple((k, _option(k, v)) for k, v in node.kwargs))
 
 
 def _option(key: str, value: Node) -> Node:
@@ -232,19 +224,10 @@ def _feeding(reads: Reads, context: Context, stages: Iterable[Run] = ()) -> list
     """The queries whose live tables a program reads, directly or through other live tables: each after
     those that it reads itself.
     """
-    plans: dict[str, Run] = {}
-
-    def put(table: str) -> None:
-        for query in context.catalog.writers_of(table):
-            if query.name not in plans:
-                for name in query.inputs:
-                    put(name)
-                plans[query.name] = start_plan(query, context)
-
-    for stage in stages:
-        plans[stage.query.name] = stage
-    for table in reads.live:
-        put(table.name)
+    plans = {stage.query.name: stage for stage in stages}
+    for query in context.catalog.upstream(*(table.name for table in reads.live)):
+        if query.name not in plans:
+            plans[query.name] = start_plan(query, context)
     return list(plans.values())
 
 

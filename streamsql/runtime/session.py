@@ -12,7 +12,7 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
+from streamsql.errors import Cancelled, EngineFault, StreamsqlError
 from streamsql.feature_registry import extensions, handlers
 from streamsql.guard import informing
 from streamsql.language.dialects.proposals_after_failure import Judge, offered
@@ -24,8 +24,8 @@ from streamsql.plan.chosen_dialect import event_time, translation_of
 from streamsql.plan.resolver import list_columns
 from streamsql.plan.sink_relations import read_of_sink
 from streamsql.query_facts import QueryFacts
-from streamsql.results import Leave, Result, Started, Text
-from streamsql.runtime import script_queries, session_summary
+from streamsql.results import Leave, Result, Text
+from streamsql.runtime import session_summary
 from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
@@ -55,6 +55,7 @@ from streamsql.runtime.queries.program_parts import FunctionChanged
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.queries.restart_supervisor import RestartSupervisor
 from streamsql.runtime.queries.stop import PATIENCE
+from streamsql.runtime.script_queries import ScriptQueries
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace import read_only
 from streamsql.runtime.workspace.reopen import reopen
@@ -81,7 +82,7 @@ DIRECT: Answers = {
 }
 
 
-class StatementSession:
+class StatementSession(ScriptQueries):
     """Passes each statement to its handler, with the parts of a session."""
 
     of_plans: Answers = PLANS
@@ -179,33 +180,6 @@ class StatementSession:
         for catch_up in {run.catch_up for run in parts.queries.all.values()}:
             catch_up()
         return [parts.facts(query.name, zone) for query in parts.catalog.named(None)]
-
-    # ---- the queries of a script
-
-    def place(self, started: Started, source: Source, span: Span) -> None:
-        """Record the statement that started queries, for the errors that they may end with."""
-        script_queries.place(self.parts, started, source, span)
-
-    def without_end(self, names: Sequence[str]) -> tuple[Note, ...]:
-        """A note on queries of a script that will be awaited and do not end with their input."""
-        return informing(lambda: script_queries.without_end(self.parts, names), ())
-
-    def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
-        """Wait until the queries of a script have ended, or one has failed."""
-        script_queries.await_queries(self.parts.under(cancel), names)
-        return ()
-
-    def why_silent(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
-        """Why queries that have read rows have written none."""
-        return informing(lambda: script_queries.why_silent(self.parts.under(cancel), names), ())
-
-    def failures(self) -> list[StreamsqlError]:
-        """The errors of failed queries that were not reported before."""
-        return script_queries.failures(self.parts)
-
-    def reported(self, error: StreamsqlError) -> None:
-        """An error was shown: the query that failed with it is not reported again."""
-        script_queries.reported(self.parts, error)
 
     # ---- what is shown beside
 

@@ -22,6 +22,7 @@ from streamsql.runtime.engine.aot_cache import (
     failed_file,
     size_file,
 )
+from streamsql.runtime.engine.file_lock import Lock, Locked
 from streamsql.runtime.engine.java import Java, find_java, spark_home
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.engine.typical_work import typical_work
@@ -84,12 +85,9 @@ def main(arguments: list[str]) -> int:
 @contextmanager
 def _lock(cache: Path) -> Iterator[bool]:
     """Whether no other build runs. The system releases the lock even if this process is killed."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(cache / "build.lock", timeout=0, mode=0o600)
     try:
-        lock.acquire()
-    except Timeout:
+        lock = Lock(cache / "build.lock", 0)
+    except Locked:
         yield False
         return
     try:

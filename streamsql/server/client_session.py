@@ -15,7 +15,6 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Reset, Set
 from streamsql.language.statements.spark import Spark
 from streamsql.results import Live, Result, Started
-from streamsql.runtime import script_queries
 from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
@@ -130,7 +129,7 @@ class ClientSession(StatementSession):
         queries = self.parts.catalog.queries
         kinds = {n: queries[n].trigger for n in names if n in queries}
         ending = [n for n, trigger in kinds.items() if trigger and trigger.ends]
-        script_queries.await_queries(self.parts.under(cancel), ending)
+        super().await_queries(ending, cancel)
         stay = [queries[n].name for n in kinds if n not in ending]
         text = f"{', '.join(stay)} {'goes' if len(stay) == 1 else 'go'} on in the server"
         return (Note("GOES_ON", text),) if stay else ()

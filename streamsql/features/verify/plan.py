@@ -58,7 +58,7 @@ def verify(statement: Verify, context: Context) -> Plan:
     lowered = lower_fragment(Fragment(query.text), sources)
     check_sources([s for s in sources.streams.values() if s.connector], span)
     result = as_declared(lowered.node, sink.columns, None, query.columns)
-    steps, streams, functions = reading_steps(sources, result)
+    steps, streams, functions = reading_steps(sources, lowered.shape)
     whole = whole_function(sources, result)
     calls = calls_in((*sources.program, Assign("result", result)))
     sessions = any(op.window == "session_window" for op in lowered.shape.ops)
@@ -73,7 +73,7 @@ def verify(statement: Verify, context: Context) -> Plan:
         )
     folder = query.checkpoint or context.places.checkpoint(query.name)
     arguments = (Var("spark"), lit(folder), result, lit(streams), lit(functions))
-    rest = (Assign("rest", rest_function(sources, result)),) if functions else ()
+    rest = (Assign("rest", rest_function(sources, result, lowered.shape)),) if functions else ()
     sink_rows, messages = _read_back(sink)
     program = (
         *sources.program,

@@ -16,10 +16,11 @@ from streamsql.language.expression import Expression
 from streamsql.language.query import Join
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.lowering.sources import columns_of
+from streamsql.plan.selects import relations_of
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import interval, length
 from streamsql.runtime.evidence.evidence import Evidence
-from streamsql.runtime.evidence.selects import Part, changed, relations_of
+from streamsql.runtime.evidence.selects import Part, changed
 
 
 def filtered_out(evidence: Evidence) -> Verdict | None:

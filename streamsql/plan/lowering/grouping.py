@@ -81,6 +81,9 @@ class Grouping(HiddenKeys):
         if hides:
             self.sources.keeps_hidden = True
             shape, hidden = replace(shape, keys=hidden, hidden=hidden), ()
+        if shape.streaming:
+            op = replace(shape.ops[-1], reads=frame.shape.first_input(frame.node, tuple(shown)))
+            shape = replace(shape, ops=(*shape.ops[:-1], op))
         grouped = Frame(frame.node.call("groupBy", *shown), shape, hidden, True, names=frame.names)
         columns = [expr(i.sql) for i in rest]
         if block.having:

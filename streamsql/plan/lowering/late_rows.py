@@ -7,8 +7,8 @@ checkpoint, and compares event times with the watermark of the micro-batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from streamsql.calls import (
     Assign,
@@ -21,8 +21,10 @@ from streamsql.calls import (
     Var,
     calls_in,
     expr,
+    links_of,
     lit,
     variables_in,
+    with_parts,
 )
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream
@@ -33,25 +35,14 @@ from streamsql.language.statements.base import Name, count_of, name_of
 from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.statements.insert import InsertSet
 from streamsql.language.tokens import quote_name
-from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.lowering.shape import Shape, StateInput
 from streamsql.plan.lowering.sources import Sources, variable, watermarked
 
 READER = "LateRows"
 """The helper that reads late rows."""
 _FILES, _START, _END, _CREATED = "files", "start", "end", "created"
 _RATES = ("rate", "rate-micro-batch")
-_DEDUPLICATION = frozenset({"dropDuplicates", "dropDuplicatesWithinWatermark", "distinct"})
-
-
 _BEHIND = frozenset({"aggregate", "distinct", "distinct_on", "stateful"})
-
-
-@dataclass(frozen=True)
-class _Input:
-    """The input of a stateful operation; keys: those of its groups, None where it has none."""
-
-    node: Node
-    keys: tuple[Node, ...] | None
 
 
 def late_tables(text: str) -> list[tuple[Owner, int | None]]:
@@ -80,7 +71,7 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
     inner = Sources(sources.catalog, sources.places, sources.lower, counts=False)
     result, shape = inner.lower(shared_text(query, sources), inner)
     check_sources([s for s in inner.streams.values() if s.connector], asked.span)
-    reading, streams, functions = reading_steps(inner, result)
+    reading, streams, functions = reading_steps(inner, shape)
     if not functions:
         raise RuleFault(
             f"the query {query.name} drops no late rows",
@@ -114,20 +105,33 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
     return name
 
 
-def reading_steps(sources: Sources, result: Node) -> tuple[Program, list[object], list[object]]:
+def _inputs(sources: Sources, shape: Shape) -> list[StateInput]:
+    """The inputs of the first operations of a query that keep state, as far as they are streams of the
+    console.
+    """
+    bases = {variable(s.name) for s in sources.streams.values() if s.connector}
+
+    def reads_stream(read: StateInput) -> bool:
+        body = _needed(read.node, sources.program)
+        return not bases.isdisjoint(variables_in((*body, Assign("", read.node))))
+
+    ops = (op for op in shape.ops if all(map(reads_stream, op.reads)))
+    return list(dict.fromkeys(read for op in ops for read in op.reads))
+
+
+def reading_steps(sources: Sources, shape: Shape) -> tuple[Program, list[object], list[object]]:
     """What reads the inputs of the first stateful operations of a query again: the steps after its program,
     the streams, and the functions of these inputs, as LateRows takes them. No functions: it has no state.
     """
     bases = [s for s in sources.streams.values() if s.connector]
     names = [variable(s.name) for s in bases]
-    inputs = dict.fromkeys(_inputs(result, {s.name: s.node for s in sources.program}, frozenset(names)))
     steps, streams, functions = list[Assign](), list[object](), list[object]()
     for stream, base in zip(bases, names, strict=True):
         kind = _kind(stream)
         steps.append(Assign(f"read_{base}", _reader(stream, sources)))
         streams.append([Var(base), Var(f"read_{base}"), kind])
     derived = [s for s in sources.program if s.name not in names]
-    for at, stream_input in enumerate(inputs, 1):
+    for at, stream_input in enumerate(_inputs(sources, shape), 1):
         body = _needed(stream_input.node, derived)
         steps.append(Assign(f"input_{at}", Function(tuple(names), body, stream_input.node)))
         used = variables_in((*body, Assign("", stream_input.node)))
@@ -169,13 +173,13 @@ def whole_function(sources: Sources, result: Node) -> Function:
     return Function(names, _needed(result, [s for s in sources.program if s.name not in names]), result)
 
 
-def rest_function(sources: Sources, result: Node) -> Function:
+def rest_function(sources: Sources, result: Node, shape: Shape) -> Function:
     """The function that computes a query from the rows of its streams and, behind these, of the inputs of its
     first stateful operations, in the order of `reading_steps`.
     """
     bases = [variable(s.name) for s in sources.streams.values() if s.connector]
     derived = [s for s in sources.program if s.name not in bases]
-    inputs = list(dict.fromkeys(_inputs(result, {s.name: s.node for s in sources.program}, frozenset(bases))))
+    inputs = _inputs(sources, shape)
     instead: dict[Node, Node] = {}
     for at, stream_input in enumerate(inputs):
         rows: Node = Var(f"rows_{at}")
@@ -189,32 +193,15 @@ def rest_function(sources: Sources, result: Node) -> Function:
 
 def _alias(call: Call) -> str:
     """The name that a call gives to a DataFrame."""
-    named = isinstance(call.function, Attr) and call.function.name == "alias" and len(call.args) == 1
+    named = call.method == "alias" and len(call.args) == 1
     text = call.args[0].value if named and isinstance(call.args[0], Lit) else ""
-    return text if isinstance(text, str) and not _is_column(call) else ""
-
-
-def _is_column(call: Call) -> bool:
-    """Whether a call with alias names a column."""
-    node: Node = call
-    while isinstance(node, (Attr, Call)):
-        node = node.target if isinstance(node, Attr) else node.function
-    return isinstance(node, Var) and node.name == "F"
+    is_column = links_of(call)[0] == Var("F")
+    return text if isinstance(text, str) and not is_column else ""
 
 
 def _replaced(node: Node, instead: dict[Node, Node]) -> Node:
     """A tree with other nodes in place of some."""
-    if node in instead:
-        return instead[node]
-    if isinstance(node, Attr):
-        return replace(node, target=_replaced(node.target, instead))
-    if isinstance(node, Call):
-        return Call(
-            _replaced(node.function, instead),
-            tuple(_replaced(a, instead) for a in node.args),
-            tuple((k, _replaced(v, instead)) for k, v in node.kwargs),
-        )
-    return node
+    return instead[node] if node in instead else with_parts(node, lambda part: _replaced(part, instead))
 
 
 def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
@@ -260,59 +247,6 @@ def check_sources(bases: list[Stream], span: Span) -> None:
                 span=span,
                 code="CONNECTOR_NOT_SUPPORTED",
             )
-
-
-# ---- the inputs of stateful operations --------------------------------------------------------
-
-
-def _inputs(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> Iterator[_Input]:
-    """The inputs of the first stateful operations from the streams on. bases: the variables of streams."""
-    if isinstance(node, Var):
-        if node.name in steps and node.name not in bases:
-            yield from _inputs(steps[node.name], steps, bases)
-        return
-    if isinstance(node, Attr):
-        yield from _inputs(node.target, steps, bases)
-        return
-    if not isinstance(node, Call) or not isinstance(node.function, Attr):
-        return
-    target, method = node.function.target, node.function.name
-    frames = [target, *(a for a in node.args if _streams(a, steps, bases))]
-    inside = [found for frame in frames for found in _inputs(frame, steps, bases)]
-    yield from inside
-    if method == "join" and len([f for f in frames if _streams(f, steps, bases)]) == 2:
-        done = [_has_state(frame, steps, bases) for frame in frames]
-        yield from (_Input(f, None) for f, has in zip(frames, done, strict=True) if not has)
-    elif inside or not _streams(target, steps, bases):
-        return
-    elif method in _DEDUPLICATION:
-        yield _Input(target, None)
-    elif method == "agg" and _is_grouping(target):
-        assert isinstance(target, Call) and isinstance(target.function, Attr)
-        yield _Input(target.function.target, target.args)
-    elif method.startswith("transformWithState") and _is_grouping(target):
-        assert isinstance(target, Call) and isinstance(target.function, Attr)
-        yield _Input(target.function.target, None)
-
-
-def _is_grouping(node: Node) -> bool:
-    return isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "groupBy"
-
-
-def _has_state(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> bool:
-    return next(_inputs(node, steps, bases), None) is not None
-
-
-def _streams(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> bool:
-    """Whether a DataFrame reads one of the streams."""
-    seen: set[str] = set()
-    new = set(variables_in((Assign("", node),)))
-    while new:
-        if new & bases:
-            return True
-        seen |= new
-        new = {v for n in new if n in steps for v in variables_in((Assign("", steps[n]),))} - seen
-    return False
 
 
 def _needed(node: Node, derived: list[Assign]) -> Program:
@@ -386,14 +320,9 @@ def _based(reader: Node, stream: Stream) -> Node:
 
 def _loading(node: Node, load: Callable[[Node], Node]) -> Node:
     """A static DataFrame with another call of load."""
-    if isinstance(node, Call) and isinstance(node.function, Attr):
-        if node.function.name == "load":
-            return load(node.function.target)
-        inner = _loading(node.function.target, load)
-        return replace(node, function=replace(node.function, target=inner))
-    if isinstance(node, Attr):
-        return replace(node, target=_loading(node.target, load))
-    return node
+    if isinstance(node, Call) and isinstance(node.function, Attr) and node.method == "load":
+        return load(node.function.target)
+    return with_parts(node, lambda part: _loading(part, load))
 
 
 def shared_text(query: Query, sources: Sources) -> str:

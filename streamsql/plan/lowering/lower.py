@@ -111,6 +111,7 @@ def _as_text(
         filters = (Op("filter", Span(0, len(query.text))),) if query.seems_to_filter_groups else ()
         ops = sources.stateful_ops() + filters
         shape = Shape(streaming, complete=False, groups=query.seems_to_group, ops=ops)
+    shape = replace(shape, ops=tuple(replace(op, reads=()) for op in shape.ops))
     return Lowered(node, shape, reason)
 
 

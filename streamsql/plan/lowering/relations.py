@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.calls import Attr, Call, Node, Var, expr
+from streamsql.calls import Attr, Node, Var, expr, links_of
 from streamsql.definitions import Sink
 from streamsql.errors import Note, Span
 from streamsql.language.query import Block, Body, ConsoleRelation, Join, LateralView, Relation, read_query
@@ -103,6 +103,9 @@ class Relations(HiddenKeys):
             equi=equi,
             timed=read.timed(how),
         )
+        if all(sides) and how != "cross":
+            reads = (*left.shape.first_input(left.node), *right.shape.first_input(right.node))
+            op = replace(op, reads=reads)
         if self.loses_groups(left, right, join):
             shape = shape.then(Op("filter", join.span))
         return Frame(node, shape.then(op), names=left.names | right.names, window=left.window or right.window)
@@ -237,11 +240,10 @@ class Relations(HiddenKeys):
 
     def hides_columns(self, node: Node) -> bool:
         """Whether WHERE and ORDER BY could resolve columns that a DataFrame does not select."""
-        while isinstance(node, (Call, Attr)):
-            if isinstance(node, Attr) and node.name in _HIDING:
-                return True
-            node = node.function if isinstance(node, Call) else node.target
-        name = node.name if isinstance(node, Var) else ""
+        first, links = links_of(node)
+        if any(isinstance(link, Attr) and link.name in _HIDING for link in links):
+            return True
+        name = first.name if isinstance(first, Var) else ""
         return any(self.hides_columns(step.node) for step in self.sources.program if step.name == name != "")
 
     def is_spark_table(self, name: str) -> bool:

@@ -248,7 +248,8 @@ class Blocks(Relations, Grouping):
             )
         timed = bool(marks & {n.casefold() for n in names}) if names else bool(marks)
         window = "within" if within else ""
-        op = Op("distinct_on", span, watermarked=bool(marks), window=window, timed=timed)
+        reads = frame.shape.first_input(frame.node)
+        op = Op("distinct_on", span, watermarked=bool(marks), window=window, timed=timed, reads=reads)
         arguments = (names,) if names else ()
         return replace(frame, node=frame.node.call(method, *arguments)).then(op)
 

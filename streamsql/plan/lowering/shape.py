@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from streamsql.calls import Node
 from streamsql.errors import Span
 
 CHANGES = "changes"
@@ -15,6 +16,14 @@ STATEFUL = frozenset(("aggregate", "distinct", "distinct_on", "join", "stateful"
 """The kinds of operations that keep state."""
 IN_RESULT = "__kept"
 """The hidden column that says whether a row of a group is in the result."""
+
+
+@dataclass(frozen=True)
+class StateInput:
+    """The DataFrame that an operation with state reads; keys: those of its groups, None where it has none."""
+
+    node: Node
+    keys: tuple[Node, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,7 @@ class Op:
     clock: whether a processor's timers or times to live use processing time. half: of a union, whether one
     side is of groups, and the other is not. several: of an aggregate, whether it groups several times
     (ROLLUP, CUBE, GROUPING SETS); grouping_columns: the columns that then say by which keys a row is grouped.
+    reads: its inputs, where no operation before them keeps state and the query is one of DataFrame calls.
     """
 
     kind: str
@@ -50,6 +60,11 @@ class Op:
     half: bool = False
     several: bool = False
     grouping_columns: tuple[str, ...] = ()
+    reads: tuple[StateInput, ...] = field(default=(), compare=False)
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.kind in STATEFUL and (self.kind != "join" or all(self.sides))
 
     @property
     def replaces(self) -> bool:
@@ -97,6 +112,13 @@ class Shape:
         # Kept, because a chain of a thousand joins would search all operations for each join.
         shape.__dict__["replacing"] = (*self.replacing, *((shape.ops[-1],) if op.replaces else ()))
         return shape
+
+    def first_input(self, node: Node, keys: tuple[Node, ...] | None = None) -> tuple[StateInput, ...]:
+        """The input of an operation with state that follows, if none comes before it. node: a DataFrame of
+        this shape; keys: as in StateInput.
+        """
+        has_state = not self.streaming or any(op.keeps_state for op in self.ops)
+        return () if has_state else (StateInput(node, keys),)
 
     def beside(self, other: Shape) -> Shape:
         """The shape of two inputs together. The keys of one do not identify the groups of both."""

@@ -7,7 +7,7 @@ import keyword
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import count
 from typing import Any
@@ -104,6 +104,7 @@ def _all_columns(stream: Stream) -> tuple[Column, ...]:
 _DEEP = 20
 
 
+@dataclass(eq=False)
 class Sources:
     """The sources of a program. Each is defined once, in the order of first use.
 
@@ -112,52 +113,42 @@ class Sources:
     micro-batches. changed_language: the settings of Spark for which queries are not taken apart.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        places: Places,
-        lower: Callable[[str, Sources], tuple[Node, Shape]],
-        *,
-        counts: bool = True,
-        times: bool = False,
-        batched: bool = True,
-        changed_language: tuple[str, ...] = (),
-    ) -> None:
-        self.catalog = catalog
-        self.places = places
-        self.lower = lower
-        self.counts = counts
-        self.times = times
-        self.batched = batched
-        self.changed_language = changed_language
-        self.program: list[Assign] = []
-        # Whether an aggregate over no rows has no row: what is written of the result are its changes.
-        self.of_changes = False
-        # The number of nested queries that are being lowered.
-        self.depth = 0
-        self.shapes: dict[str, Shape] = {}
-        self.views: set[str] = set()
-        self.live: dict[str, Sink] = {}
-        # The live tables, folded, that only give a stateful processor its first state.
-        self.read_once: set[str] = set()
-        # By live table, folded: the columns that tell its rows apart, where that is asked for.
-        self.keys_of_live: Mapping[str, tuple[str, ...]] = {}
-        self.streams: dict[str, Stream] = {}
-        self.functions: dict[str, Function] = {}
-        # The words of the queries: a message field is read only if a query names it.
-        self.words: frozenset[str] = frozenset()
-        # Calls of stateful processors, by their replacement in the text.
-        self.calls: dict[str, tuple[Node, Shape]] = {}
-        # The states of queries that are read; their names are among the calls.
-        self.states: list[Span] = []
-        # Notes for the analyst; cautions apply only to queries that keep running.
-        self.notes: list[Note] = []
-        self.cautions: list[Note] = []
-        # Whether the query to be lowered next keeps the keys of its groups, also those that are selected
-        # (hides_all); whether a column was hidden.
-        self.keeps_keys = False
-        self.hides_all = False
-        self.keeps_hidden = False
+    catalog: Catalog
+    places: Places
+    lower: Callable[[str, Sources], tuple[Node, Shape]]
+    _: KW_ONLY
+    counts: bool = True
+    times: bool = False
+    batched: bool = True
+    changed_language: tuple[str, ...] = ()
+    program: list[Assign] = field(default_factory=list)
+    # Whether an aggregate over no rows has no row: what is written of the result are its changes.
+    of_changes: bool = False
+    # The number of nested queries that are being lowered.
+    depth: int = 0
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    views: set[str] = field(default_factory=set)
+    live: dict[str, Sink] = field(default_factory=dict)
+    # The live tables, folded, that only give a stateful processor its first state.
+    read_once: set[str] = field(default_factory=set)
+    # By live table, folded: the columns that tell its rows apart, where that is asked for.
+    keys_of_live: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    streams: dict[str, Stream] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    # The words of the queries: a message field is read only if a query names it.
+    words: frozenset[str] = frozenset()
+    # Calls of stateful processors, by their replacement in the text.
+    calls: dict[str, tuple[Node, Shape]] = field(default_factory=dict)
+    # The states of queries that are read; their names are among the calls.
+    states: list[Span] = field(default_factory=list)
+    # Notes for the analyst; cautions apply only to queries that keep running.
+    notes: list[Note] = field(default_factory=list)
+    cautions: list[Note] = field(default_factory=list)
+    # Whether the query to be lowered next keeps the keys of its groups, also those that are selected
+    # (hides_all); whether a column was hidden.
+    keeps_keys: bool = False
+    hides_all: bool = False
+    keeps_hidden: bool = False
 
     def state(self) -> tuple[object, ...]:
         """A snapshot for `restore`, without the program."""

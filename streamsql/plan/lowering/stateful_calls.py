@@ -96,7 +96,7 @@ def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shap
     node = frame.call("groupBy", *map(_key, keys)).call(
         method, Call(target_of(function)), function.schema, options.output_mode, options.time_mode, **extra
     )
-    return node, _shape(call, keys, options, shape)
+    return node, _shape(call, keys, options, shape, frame)
 
 
 def _key_text(key: Parsed, query: Query) -> str:
@@ -130,7 +130,8 @@ def _keys(node: Parsed) -> list[Parsed]:
     return [*(listed.all("Expression") if listed else []), *node.all("Expression")]
 
 
-def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Shape:
+def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape, frame: Node) -> Shape:
+    """The shape of what a call gives. shape, frame: its input."""
     columns = tuple(c.name for c in call.function.columns)
     out = {c.casefold() for c in columns}
     names = tuple(_column(k) for k in keys)
@@ -140,6 +141,7 @@ def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Sha
         watermarked=options.time_mode == "eventTime",
         how=options.output_mode,
         clock=options.time_mode == "processingTime",
+        reads=shape.first_input(frame),
     )
     has_keys = op.is_replacing_processor and all(n and n.casefold() in out for n in names)
     time_column = options.event_time_column.casefold()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.calls import Assign, Attr, calls_in
+from streamsql.calls import Assign, calls_in
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
 from streamsql.definitions import Query, Stream
@@ -65,9 +65,7 @@ def flush_query(statement: FlushQuery, context: Context) -> Plan:
     run = start_plan(query, context)
     if isinstance(run, Refresh):
         raise _computed(query, run, statement, context)
-    if not any(
-        isinstance(c.function, Attr) and c.function.name == "withWatermark" for c in calls_in(run.program)
-    ):
+    if not any(call.method == "withWatermark" for call in calls_in(run.program)):
         raise RuleFault(
             f"the query {query.name} has no watermark, so that it waits for no event time",
             hint=f"WHY QUERY {quote_name(query.name)};",

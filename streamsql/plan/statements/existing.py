@@ -54,7 +54,7 @@ def drop_stream(statement: DropStream, context: Context) -> Plan:
     if not statement.cascade:
         _check_unread_stream(stream.name, [*(q.name for q in queries), *streams], statement.name.span)
     entries = [
-        *(entry for query in _with_readers(queries, catalog) for entry in _entries(query, catalog)),
+        *(entry for query in catalog.with_readers(queries) for entry in _entries(query, catalog)),
         *(("streams", name) for name in reversed(streams)),
         ("streams", stream.name),
     ]
@@ -71,22 +71,6 @@ def _check_unread_stream(name: str, readers: list[str], span: Span) -> None:
             span=span,
             code="IN_USE",
         )
-
-
-def _with_readers(queries: list[Query], catalog: Catalog) -> list[Query]:
-    """These queries, each after those that compute live tables from its own."""
-    ordered: dict[str, Query] = {}
-
-    def add(query: Query) -> None:
-        if query.name not in ordered:
-            if query.live_table:
-                for reader in catalog.readers_of(query.sinks[0]):
-                    add(reader)
-            ordered[query.name] = query
-
-    for query in queries:
-        add(query)
-    return list(ordered.values())
 
 
 def _entries(query: Query, catalog: Catalog) -> list[tuple[str, str]]:

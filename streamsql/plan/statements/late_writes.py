@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamsql.calls import Assign, Attr, Call, Function, Node, Var, calls_in, expr, lit
+from streamsql.calls import Assign, Call, Function, Node, Var, calls_in, expr, lit
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import Query, Sink, Stream
 from streamsql.errors import NameFault, Note, RuleFault, Span
@@ -37,9 +37,7 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
     _check_trigger(query, name.span)
     program = (*parts.sources.program, Assign("result", parts.result.node))
     bases = [s for s in parts.sources.streams.values() if s.connector]
-    if not any(
-        isinstance(c.function, Attr) and c.function.name == "withWatermark" for c in calls_in(program)
-    ):
+    if not any(call.method == "withWatermark" for call in calls_in(program)):
         raise RuleFault(
             "ON LATE INTO needs a watermark: without one no row is late",
             hint="CREATE OR REPLACE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES",
@@ -48,7 +46,7 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
         )
     check_sources(bases, name.span)
     _check_files_stay(bases, name.span)
-    steps, streams, functions = reading_steps(parts.sources, parts.result.node)
+    steps, streams, functions = reading_steps(parts.sources, parts.result.shape)
     if not functions:
         raise RuleFault(
             "this query drops no late rows, so that ON LATE INTO would write none",

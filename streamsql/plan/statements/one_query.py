@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import Note, RuleFault
-from streamsql.language.query import Block, Body, read_query
+from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Trigger
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.sources import Sources
+from streamsql.plan.selects import blocks_of, relations_of
 from streamsql.plan.streaming.refusals import DISTINCT_COUNT
 
 
@@ -112,21 +112,9 @@ def _check_distinct(lowered: Lowered, body: Fragment, catalog: Catalog) -> None:
     if lowered.shape.complete or query.body is None:
         return
     streams = [n.span for n in query.relations if isinstance(catalog.relation(n.name), Stream)]
-    for block in _blocks(query.body):
-        inputs = [r.span for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
+    for block in blocks_of(query.body, ctes=True):
+        inputs = [relation.span for relation in relations_of(block)]
         reads = any(i.start <= s.start and s.end <= i.end for i in inputs for s in streams)
         parts = [i.expression for i in block.items] + ([block.having.expression] if block.having else [])
         if reads and any(part.aggregates_distinct for part in parts):
             raise replace(DISTINCT_COUNT, span=body.origin.span(block.span)).fault()
-
-
-def _blocks(body: Body) -> Iterator[Block]:
-    """The SELECTs of a query, without those in expressions."""
-    for nested in (*(cte.query for cte in body.ctes), body.term, *(tail.term for tail in body.tails)):
-        if isinstance(nested, Body):
-            yield from _blocks(nested)
-            continue
-        yield nested
-        for relation in (nested.relation, *(join.relation for join in nested.joins)):
-            if relation is not None and relation.query is not None:
-                yield from _blocks(relation.query)

@@ -169,7 +169,7 @@ def check_unread(written: Name, table: str, catalog: Catalog) -> None:
     if readers:
         dropped = (
             f"DROP {'LIVE TABLE' if q.live_table else 'QUERY'} {quote_name(q.name)};"
-            for q in reversed(_readers(readers, catalog))
+            for q in catalog.with_readers(readers)
         )
         raise NameFault(
             f"{table} is read by {', '.join(q.name for q in readers)}",
@@ -177,16 +177,3 @@ def check_unread(written: Name, table: str, catalog: Catalog) -> None:
             span=written.span,
             code="IN_USE",
         )
-
-
-def _readers(queries: list[Query], catalog: Catalog) -> list[Query]:
-    """These queries over live tables and those that read what they compute, each before its readers."""
-    order: dict[str, Query] = {}
-    ahead = list(queries)
-    while ahead:
-        query = ahead.pop(0)
-        order.pop(query.name, None)
-        order[query.name] = query
-        if query.live_table:
-            ahead += catalog.readers_of(query.sinks[0])
-    return list(order.values())

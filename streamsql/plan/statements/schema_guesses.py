@@ -161,9 +161,8 @@ def _moment(leaf: Leaf) -> tuple[str, str, str] | None:
     if kind == "STRING":
         if is_iso(values):
             return "time", f"to_timestamp({leaf.sql})", "10 minutes"
-        for shape, pattern in _PATTERNS:
-            if _all(re.compile(shape + r"\Z"), values):
-                return "time", f"to_timestamp({leaf.sql}, {quote(pattern)})", "10 minutes"
+        if pattern := time_pattern(values):
+            return "time", f"to_timestamp({leaf.sql}, {quote(pattern)})", "10 minutes"
         if not _all(_DIGITS, values):
             return None
         values = [float(v) for v in values]

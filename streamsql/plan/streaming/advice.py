@@ -10,9 +10,10 @@ from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.durations import durations_in, seconds
 from streamsql.language.expression import Expression
 from streamsql.language.few_values import has_few_values
-from streamsql.language.query import Block, Body, read_query
+from streamsql.language.query import Block, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.selects import blocks_of
 
 MOST = 3
 """Notes of advice that one statement gives."""
@@ -42,23 +43,18 @@ def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tup
 
 def windows_of(text: str) -> Iterator[Expression]:
     """The calls of window() that a query groups by."""
-    try:
-        body = read_query(text).body
-    except StreamsqlError:
-        return
-    for block in _blocks(body) if body else ():
+    for block in _blocks_of(text):
         for key in block.group_by.keys if block.group_by else ():
             yield from (e for e in key.expressions if e.call == "window" and len(e.arguments()) > 1)
 
 
-def _blocks(body: Body) -> Iterator[Block]:
-    for term in (body.term, *(tail.term for tail in body.tails)):
-        if isinstance(term, Body):
-            yield from _blocks(term)
-            continue
-        if term.relation is not None and term.relation.query is not None:
-            yield from _blocks(term.relation.query)
-        yield term
+def _blocks_of(text: str) -> Iterator[Block]:
+    """The SELECTs of a query; none where it cannot be read."""
+    try:
+        body = read_query(text).body
+    except StreamsqlError:
+        return
+    yield from blocks_of(body) if body else ()
 
 
 def _first_window(
@@ -116,11 +112,7 @@ def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[
 def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
     """The event times of both sides of the first join of two streams; None where a side has none."""
     columns = {s.name.casefold(): _time_of(s) for s in streams}
-    try:
-        body = read_query(text).body
-    except StreamsqlError:
-        return None
-    for block in _blocks(body) if body else ():
+    for block in _blocks_of(text):
         sides = [block.relation, *(j.relation for j in block.joins[:1])]
         timed_sides = [(r, columns.get(r.name.casefold(), "")) for r in sides if r is not None]
         if len(timed_sides) == 2 and all(column for _, column in timed_sides):
@@ -131,11 +123,7 @@ def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
 
 def _names_of_join(text: str) -> tuple[str, str] | None:
     """The names of both sides of the first join; None where one has none."""
-    try:
-        body = read_query(text).body
-    except StreamsqlError:
-        return None
-    for block in _blocks(body) if body else ():
+    for block in _blocks_of(text):
         if block.relation is None or not block.joins:
             continue
         sides = (block.relation, block.joins[0].relation)
@@ -186,10 +174,6 @@ def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
     """Whether a query groups by a key of which nobody knows how many values it has. One group for all rows,
     and groups by conditions, are few.
     """
-    try:
-        body = read_query(text).body
-    except StreamsqlError:
-        return False
     types = {c.name.casefold(): c.type.upper() for stream in streams for c in stream.columns}
 
     def is_few(key: Expression, block: Block) -> bool:
@@ -202,7 +186,7 @@ def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
 
     return any(
         not is_few(expression, block)
-        for block in (_blocks(body) if body else ())
+        for block in _blocks_of(text)
         for key in (block.group_by.keys if block.group_by else ())
         for expression in key.expressions
     )
@@ -215,8 +199,7 @@ def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note
         return  # no row may be late: a range has nothing to be compared with
     if not any(op.kind == "join" and all(op.sides) and op.timed for op in shape.ops):
         return
-    body = read_query(text).body
-    for join in (j for block in _blocks(body) for j in block.joins) if body else ():
+    for join in (join for block in _blocks_of(text) for join in block.joins):
         conditions = conditions_of(join.condition) if join.condition else []
         ranges = [p for c in conditions for p in comparisons_of(c) if not p.equal]
         width = sum(durations_in(p.small.text) + durations_in(p.big.text) for p in ranges)

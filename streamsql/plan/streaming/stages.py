@@ -21,6 +21,7 @@ from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.lowering.window_tables import window_table
+from streamsql.plan.selects import relations_of
 
 
 class CannotSplit(Exception):
@@ -188,7 +189,7 @@ class _Splitter:
         return f"SELECT * FROM {self.stage(text)}"
 
     def block(self, query: Query, block: Block, ctes: tuple[str, ...], edits: dict[Span, str]) -> None:
-        relations = [r for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
+        relations = relations_of(block)
         inside = [r.span for r in relations]
         for relation in relations:
             if relation.query is not None:

@@ -1,13 +1,16 @@
-"""Access to the files of a checkpoint: the interface, and the local file system, from which the micro-batch
-under way is read without Spark.
-"""
+"""The files of a checkpoint, on the local file system without Spark or with Hadoop's on any other."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import shutil
+import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from streamsql.runtime.embedded.durable_files import move, remove_file, write_file
 
 
 class Entry(NamedTuple):
@@ -20,22 +23,34 @@ class Entry(NamedTuple):
 
 
 class Files(Protocol):
-    """Access to the files of a checkpoint. All methods raise FileNotFoundError or OSError."""
+    """A file system. All methods raise FileNotFoundError or OSError."""
 
     def entries(self, folder: str) -> list[Entry]: ...
 
     def names(self, folder: str) -> list[str]:
-        """The names of the entries; of many files quicker than these."""
+        """The names of the entries, without the checksums that Hadoop hides; of many files quicker than
+        these.
+        """
         ...
 
     def written(self, path: str) -> float:
-        """When a file was written, in seconds since 1970."""
+        """When a file or folder was written, in seconds since 1970."""
         ...
 
     def read(self, path: str) -> bytes: ...
 
     def size(self, folder: str) -> tuple[int, int]:
         """(bytes, number of files) of a folder, including its sub-folders."""
+        ...
+
+    def write(self, path: str, content: bytes) -> None:
+        """Create or replace a file at once, so that a crash leaves no part of it."""
+        ...
+
+    def rename(self, path: str, other: str) -> None: ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a folder with all that is in it."""
         ...
 
 
@@ -54,7 +69,7 @@ class LocalFiles:
         return entries
 
     def names(self, folder: str) -> list[str]:
-        return os.listdir(folder)
+        return [name for name in os.listdir(folder) if not (name[0] == "." and name.endswith(".crc"))]
 
     def written(self, path: str) -> float:
         return os.stat(path).st_mtime
@@ -74,6 +89,72 @@ class LocalFiles:
                     pass  # a running query has just removed it
         return total, count
 
+    def write(self, path: str, content: bytes) -> None:
+        remove_file(_checksum_of(path))
+        write_file(path, lambda out: out.write(content))
+
+    def rename(self, path: str, other: str) -> None:
+        move(path, other)
+
+    def delete(self, path: str) -> None:
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            remove_file(_checksum_of(path))
+            os.unlink(path)
+
+
+def _checksum_of(path: str) -> str:
+    """The file in which Hadoop keeps the checksum of another."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.crc")
+
+
+class CheckpointFolder:
+    """The files of a checkpoint, by their paths in its folder. Its methods raise OSError."""
+
+    def __init__(self, files: Files, root: str) -> None:
+        self.files = files
+        self.root = root
+
+    def read(self, name: str) -> str:
+        """The text of a file; empty if it does not exist."""
+        try:
+            return self.files.read(f"{self.root}/{name}").decode("utf-8")
+        except FileNotFoundError:
+            return ""
+
+    def has(self, name: str) -> bool:
+        try:
+            return bool(self.files.written(f"{self.root}/{name}"))
+        except FileNotFoundError:
+            return False
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the files in a folder; none if it does not exist."""
+        try:
+            return self.files.names(f"{self.root}/{folder}")
+        except FileNotFoundError:
+            return []
+
+    def newest(self, log: str) -> int:
+        """The number of the newest micro-batch in one of Spark's logs; -1 when there is none."""
+        numbers = (name.partition(".")[0] for name in self.names(log))
+        return max((int(number) for number in numbers if number.isdigit()), default=-1)
+
+    def query_id(self) -> str:
+        """The id of the checkpoint, as Spark has written it; "" without one."""
+        try:
+            return str(uuid.UUID(json.loads(self.read("metadata"))["id"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return ""
+
+
+def local_folder(checkpoint: str) -> CheckpointFolder | None:
+    """A checkpoint that can be read without Spark; None for another."""
+    path = local_path(checkpoint)
+    return None if path is None else CheckpointFolder(LocalFiles(), path)
+
 
 def local_path(folder: str) -> str | None:
     """The path of a folder on the local file system (no scheme, or `file:`); None for another folder."""
@@ -87,14 +168,14 @@ def batch_under_way(checkpoint: str) -> str:
     """What a query reads now, `the first micro-batch: 1,900 files`; "" if no micro-batch is under way, or the
     checkpoint is not local.
     """
-    place = local_path(checkpoint)
-    if place is None:
+    folder = local_folder(checkpoint)
+    if folder is None:
         return ""
-    folder = Path(place)
-    number = max(_numbers(folder / "offsets"), default=-1)
-    committed = max(_numbers(folder / "commits"), default=-1)
+    number = committed = -1
+    with suppress(OSError):
+        number, committed = folder.newest("offsets"), folder.newest("commits")
     # The files of the first micro-batch are listed before it has a number.
-    files = sum(_count(source / "0") for source in _sources(folder)) if number < 1 else 0
+    files = sum(_count(source / "0") for source in _sources(Path(folder.root))) if number < 1 else 0
     if committed >= max(number, 0) or (number < 0 and not files):
         return ""
     batch = "the first micro-batch" if number < 1 else f"micro-batch {number}"
@@ -107,13 +188,6 @@ def _sources(folder: Path) -> list[Path]:
         return list((folder / "sources").iterdir())
     except OSError:
         return []
-
-
-def _numbers(folder: Path) -> Iterator[int]:
-    try:
-        yield from (int(file.name) for file in folder.iterdir() if file.name.isdigit())
-    except OSError:
-        return
 
 
 def _count(log: Path) -> int:

@@ -1,6 +1,6 @@
-"""Reads a checkpoint without Spark: its write-ahead log, and the metadata of its state stores.
+"""Reads a checkpoint without Spark: its write-ahead log, and which state stores it has.
 
-The formats are those of Spark 4.3 (OffsetSeqLog, CommitLog, OperatorStateMetadata, SchemaHelper):
+The formats are those of Spark 4.3 (OffsetSeqLog, CommitLog, OperatorStateMetadata):
 
     metadata            {"id": …}, the query's id
     offsets/N           the input of micro-batch N: `v1` or `v2`, a line of JSON {batchWatermarkMs,
@@ -8,8 +8,7 @@ The formats are those of Spark 4.3 (OffsetSeqLog, CommitLog, OperatorStateMetada
                         its offset as JSON, or `-` for none; in v2 after the source's id, `id:offset`
     commits/N           exists once N is committed: `v1` or `v2`, {"nextBatchWatermarkMs": …}; v2 (state
                         checkpoint format 2) also names the state's files
-    state/OPERATOR/     _metadata/metadata (v1) or _metadata/v2/BATCH: its name, stores and partitions;
-                        schemas in PARTITION/[STORE/]_metadata/schema or _stateSchema/STORE/BATCH_uuid
+    state/OPERATOR/     _metadata/metadata (v1) or _metadata/v2/BATCH: its name, stores and partitions
     sources/            the files that the file source has read
     streamsql.json      the query that owns it, if the console has created it
 
@@ -27,8 +26,13 @@ from functools import cached_property
 from typing import Any
 
 from streamsql.errors import InputFault, did_you_mean
-from streamsql.runtime.checkpoints.checkpoint_files import Entry, Files, LocalFiles, local_path
-from streamsql.runtime.checkpoints.state_schemas import read_schemas
+from streamsql.runtime.checkpoints.checkpoint_files import (
+    CheckpointFolder,
+    Entry,
+    Files,
+    LocalFiles,
+    local_path,
+)
 
 MARKER = "streamsql.json"
 """The file in which the console records the query that owns a checkpoint."""
@@ -83,13 +87,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Store:
-    """A state store of an operator. schemas: (name, key, value) of each column family, with the types as
-    text; one family named `default`, unless the operator has several state variables in the store.
-    """
+    """A state store of an operator."""
 
     name: str
     partitions: int
-    schemas: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,16 +119,15 @@ class Operator:
         return self.name == "symmetricHashJoin"
 
 
-class Checkpoint:
+class Checkpoint(CheckpointFolder):
     """A checkpoint folder. Each call reads the current files.
 
     folder: as it was given. Created with `Checkpoint.open`.
     """
 
     def __init__(self, folder: str, files: Files, root: str) -> None:
+        super().__init__(files, root)
         self.folder = folder
-        self.files = files
-        self.root = root
 
     @classmethod
     def open(cls, folder: str, files: Files | None = None) -> Checkpoint:
@@ -180,15 +180,15 @@ class Checkpoint:
     @cached_property
     def id(self) -> str:
         """The query's id; "" when it cannot be read."""
-        return str(self._json("metadata").get("id", ""))
+        try:
+            return self.query_id()
+        except OSError:
+            return ""
 
     def marker(self) -> dict[str, Any]:
         """The console's record of the query that owns it (query, text, facts, code); {} without one."""
-        return self._json(MARKER)
-
-    def _json(self, name: str) -> dict[str, Any]:
         try:
-            content = json.loads(self.files.read(f"{self.root}/{name}"))
+            content = json.loads(self.read(MARKER))
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
@@ -280,28 +280,12 @@ class Checkpoint:
         try:
             metadata = json.loads(_lines(self.files.read(f"{self.root}/{path}"))[1])
             properties = json.loads(metadata.get("operatorPropertiesJson") or "{}")
-            stores = tuple(
-                Store(s["storeName"], s["numPartitions"], self._schemas(number, s))
-                for s in metadata["stateStoreInfo"]
-            )
+            stores = tuple(Store(s["storeName"], s["numPartitions"]) for s in metadata["stateStoreInfo"])
             return Operator(number, metadata["operatorInfo"]["operatorName"], stores, properties)
         except (OSError, ValueError, KeyError, IndexError, TypeError):
             # Spark before 3.5 wrote no such file: there are only the folders of the partitions.
             folders = [e for e in self._entries(f"state/{number}") if e.is_folder and e.name.isdigit()]
             return Operator(number, "", (Store("", len(folders)),))
-
-    def _schemas(self, number: int, store: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-        name = store["storeName"]
-        # The paths in it are absolute, but the checkpoint may have been moved.
-        listed = [os.path.basename(p) for p in store.get("stateSchemaFilePaths", ())]
-        if listed:
-            path = f"state/{number}/_stateSchema/{name}/{listed[-1]}"
-        else:
-            path = f"state/{number}/0/{'' if name == 'default' else name + '/'}_metadata/schema"
-        try:
-            return read_schemas(self.files.read(f"{self.root}/{path}"))
-        except (OSError, ValueError, IndexError):
-            return ()
 
     # ---- beside the log -------------------------------------------------------------------
 

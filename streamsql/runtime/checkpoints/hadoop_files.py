@@ -4,8 +4,8 @@ Hadoop's FileSystem.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from streamsql.catalog import Catalog
@@ -15,6 +15,7 @@ from streamsql.language.statements.checkpoint import Owner
 from streamsql.plan.lowering.state_tables import checkpoint_of
 from streamsql.runtime.checkpoints.checkpoint_files import Entry, local_path
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.settings import Settings
 
 
@@ -22,9 +23,6 @@ def names_in(jvm: Any, files: Any, folder: Any) -> list[str]:
     """The names of what is in a folder (a Path of Hadoop). One text for all: each call of Java takes 0.1 ms,
     and a checkpoint may have 100,000 micro-batches.
     """
-    if files.getUri().getScheme() == "file":
-        names = os.listdir(files.makeQualified(folder).toUri().getPath())
-        return [n for n in names if not (n[0] == "." and n.endswith(".crc"))]  # Hadoop hides its checksums
     statuses = files.listStatus(folder)
     if not len(statuses):
         return []
@@ -38,76 +36,101 @@ class HadoopFiles:
 
     def __init__(self, spark: Any) -> None:
         self._jvm = spark._jvm
-        self._hadoop = spark._jvm.org.apache.hadoop.fs
-        self._read_all = spark._jvm.org.apache.commons.io.IOUtils.toByteArray
+        self._path = java_class(spark, "org.apache.hadoop.fs.Path")
+        self._read_all = java_class(spark, "org.apache.commons.io.IOUtils").toByteArray
         self._conf = spark._jsparkSession.sessionState().newHadoopConf()
 
+    def local(self, folder: str) -> str:
+        """The path of a folder on the local file system; "" for another folder."""
+        with _as_python(folder):
+            path, files = self._of(folder)
+            is_local = files.getUri().getScheme() == "file"
+            return str(files.makeQualified(path).toUri().getPath()) if is_local else ""
+
     def entries(self, folder: str) -> list[Entry]:
-        path, files = self._of(folder)
-        try:
+        with _as_python(folder):
+            path, files = self._of(folder)
             statuses = files.listStatus(path)
-        except Exception as error:
-            raise _as_python(error, folder) from None
-        if len(statuses) == 1 and statuses[0].isFile() and statuses[0].getPath().getName() == path.getName():
-            raise NotADirectoryError(folder)
-        return [
-            Entry(s.getPath().getName(), s.isDirectory(), s.getLen(), s.getModificationTime() / 1000)
-            for s in statuses
-        ]
+            alone = statuses[0] if len(statuses) == 1 else None
+            if alone is not None and alone.isFile() and alone.getPath().getName() == path.getName():
+                raise NotADirectoryError(folder)
+            return [
+                Entry(s.getPath().getName(), s.isDirectory(), s.getLen(), s.getModificationTime() / 1000)
+                for s in statuses
+            ]
 
     def names(self, folder: str) -> list[str]:
-        path, files = self._of(folder)
-        try:
+        with _as_python(folder):
+            path, files = self._of(folder)
             found = names_in(self._jvm, files, path)
-        except Exception as error:
-            raise _as_python(error, folder) from None
-        if found == [path.getName()] and files.getFileStatus(path).isFile():
-            raise NotADirectoryError(folder)
-        return found
+            if found == [path.getName()] and files.getFileStatus(path).isFile():
+                raise NotADirectoryError(folder)
+            return found
 
     def written(self, path: str) -> float:
-        try:
+        with _as_python(path):
             place, files = self._of(path)
             return float(files.getFileStatus(place).getModificationTime() / 1000)
-        except Exception as error:
-            raise _as_python(error, path) from None
 
     def read(self, path: str) -> bytes:
-        try:
+        with _as_python(path):
             place, files = self._of(path)
             stream = files.open(place)
             try:
                 return bytes(self._read_all(stream))
             finally:
                 stream.close()
-        except Exception as error:
-            raise _as_python(error, path) from None
 
     def size(self, folder: str) -> tuple[int, int]:
-        path, files = self._of(folder)
-        try:
+        with _as_python(folder):
+            path, files = self._of(folder)
             summary = files.getContentSummary(path)
-        except Exception as error:
-            raise _as_python(error, folder) from None
-        return summary.getLength(), summary.getFileCount()
+            return summary.getLength(), summary.getFileCount()
+
+    def write(self, path: str, content: bytes) -> None:
+        with _as_python(path):
+            file, files = self._of(path)
+            part = self._path(f"{path}.part")
+            stream = files.create(part, True)
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
+            if files.rename(part, file):
+                return
+            files.delete(file, False)  # not every file system replaces a file
+            if not files.rename(part, file):
+                raise OSError(f"{path} cannot be written")
+
+    def rename(self, path: str, other: str) -> None:
+        with _as_python(path):
+            place, files = self._of(path)
+            if not files.rename(place, self._path(other)):
+                raise OSError(f"{path} cannot be renamed")
+
+    def delete(self, path: str) -> None:
+        with _as_python(path):
+            place, files = self._of(path)
+            files.delete(place, True)
 
     def _of(self, path: str) -> tuple[Any, Any]:
-        try:
-            place = self._hadoop.Path(path)
-            return place, place.getFileSystem(self._conf)
-        except Exception as error:
-            raise _as_python(error, path) from None
+        place = self._path(path)
+        return place, place.getFileSystem(self._conf)
 
 
-def _as_python(error: Exception, path: str) -> OSError:
-    """An exception of Java for a file as the OSError of Python."""
-    if isinstance(error, OSError):
-        return error
-    java = getattr(error, "java_exception", None)
-    if java is not None and java.getClass().getSimpleName() == "FileNotFoundException":
-        return FileNotFoundError(path)
-    said = java.getMessage() or java.getClass().getSimpleName() if java is not None else str(error)
-    return OSError(said.splitlines()[0] if said else path)
+@contextmanager
+def _as_python(path: str) -> Iterator[None]:
+    """A context in which an exception of Java for a file is an OSError, which has it as its cause."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        java = getattr(error, "java_exception", None)
+        if java is not None and java.getClass().getSimpleName() == "FileNotFoundException":
+            raise FileNotFoundError(path) from error
+        said = java.getMessage() or java.getClass().getSimpleName() if java is not None else str(error)
+        raise OSError(said.splitlines()[0] if said else path) from error
 
 
 def open_checkpoint(

@@ -18,10 +18,9 @@ from streamsql.language.redaction import redact
 from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
+from streamsql.runtime.checkpoints.checkpoint_files import CheckpointFolder, LocalFiles
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
-from streamsql.runtime.checkpoints.hadoop_files import names_in
-from streamsql.runtime.embedded.durable_files import remove_file, write_file
-from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.workspace.workspace_files import CHECKPOINT, check_version
 
@@ -38,75 +37,29 @@ ANEW = (
 """How a query starts with a new checkpoint."""
 
 
-class Folder:
-    """A folder on any file system that Spark supports."""
+class Folder(CheckpointFolder):
+    """The folder of a checkpoint, on any file system that Spark supports."""
 
     def __init__(self, spark: Any, folder: str) -> None:
-        self._spark, self._jvm = spark, spark._jvm
-        self._path = java_class(spark, "org.apache.hadoop.fs.Path")
-        self._io = java_class(spark, "org.apache.commons.io.IOUtils")
-        self.path = self._path(folder)
-        self.files = self.path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        hadoop = HadoopFiles(spark)
+        local = hadoop.local(folder)
+        super().__init__(LocalFiles() if local else hadoop, (local or folder).rstrip("/"))
+        self._spark, self._folder = spark, folder.rstrip("/")
 
     @property
     def above(self) -> Folder:
         """The folder that this one is in."""
-        return Folder(self._spark, str(self.path.getParent().toString()))
-
-    def read(self, name: str) -> str:
-        """The text of a file; empty if it does not exist."""
-        if not self.has(name):
-            return ""
-        stream = self.files.open(self._path(self.path, name))
-        try:
-            return str(self._io.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+        return Folder(self._spark, os.path.dirname(self.root))
 
     def write(self, name: str, text: str) -> None:
-        """Create or replace a file at once, so that a crash leaves no part of it. Raises OSError, and
-        exceptions of Java.
-        """
-        content = text.encode()
-        if self.files.getUri().getScheme() == "file":
-            place = os.path.join(self.files.makeQualified(self.path).toUri().getPath(), name)
-            remove_file(os.path.join(os.path.dirname(place), f".{os.path.basename(place)}.crc"))
-            write_file(place, lambda out: out.write(content))
-        else:
-            self._write_elsewhere(name, content)
-
-    def _write_elsewhere(self, name: str, content: bytes) -> None:
-        """`write` on any file system of Hadoop."""
-        part, file = self._path(self.path, f"{name}.part"), self._path(self.path, name)
-        stream = self.files.create(part, True)
-        try:
-            stream.write(bytearray(content))
-        finally:
-            stream.close()
-        if self.files.rename(part, file):
-            return
-        self.files.delete(file, False)  # not every file system replaces a file
-        if not self.files.rename(part, file):
-            raise OSError(f"{file.toString()} cannot be written")
+        """Create or replace a file at once, so that a crash leaves no part of it. Raises OSError."""
+        self.files.write(f"{self.root}/{name}", text.encode())
 
     def add(self, name: str, text: str) -> None:
         """Write a new file at once, so that no reader sees a part of it. Raises OSError if it exists."""
         if self.has(name):
-            raise OSError(f"{self._path(self.path, name).toString()} exists")
+            raise OSError(f"{self._folder}/{name} exists")
         self.write(name, text)
-
-    def newest(self, log: str) -> int:
-        """The number of the newest micro-batch in one of Spark's logs; -1 when there is none."""
-        names = (name.partition(".")[0] for name in self.names(log))
-        return max((int(name) for name in names if name.isdigit()), default=-1)
-
-    def names(self, folder: str) -> list[str]:
-        """The names of the files in a folder; none if it does not exist."""
-        path = self._path(self.path, folder)
-        return names_in(self._jvm, self.files, path) if self.files.exists(path) else []
-
-    def has(self, name: str) -> bool:
-        return bool(self.files.exists(self._path(self.path, name)))
 
     def remove_unfinished(self) -> None:
         """Remove what a killed process has left of the first entry of its logs, where there is none: the
@@ -117,49 +70,46 @@ class Folder:
             rests = self.names(log)
             if all(_is_unfinished(rest) for rest in rests):
                 for rest in rests:
-                    self.files.delete(self._path(self.path, f"{log}/{rest}"), False)
+                    self.files.delete(f"{self.root}/{log}/{rest}")
 
     def set_aside(self) -> str:
         """Rename the folder, so that a new one can be created. Returns its new path; empty if there was no
         folder. Raises OSError.
         """
-        if not self.files.exists(self.path):
+        if not self.has(""):
             return ""
-        aside = self._path(f"{self._aside}{datetime.now():%Y%m%d-%H%M%S}")
-        if not self.files.rename(self.path, aside):
-            raise OSError(f"{self.path.toString()} cannot be renamed")
-        return str(aside.toString())
+        end = f"{_ASIDE}{datetime.now():%Y%m%d-%H%M%S}"
+        self.files.rename(self.root, self.root + end)
+        return self._folder + end
 
     def put_back(self, aside: str) -> None:
         """Rename the folder that `set_aside` has renamed back, unless a query has gone on in a new one.
         Raises OSError.
         """
-        if self.newest("commits") > 0 or not self.files.exists(self._path(aside)):
+        before = Folder(self._spark, aside)
+        if self.newest("commits") > 0 or not before.has(""):
             return
-        self.files.delete(self.path, True)
-        if not self.files.rename(self._path(aside), self.path):
-            raise OSError(f"{aside} cannot be renamed")
+        if self.has(""):
+            self.files.delete(self.root)
+        self.files.rename(before.root, self.root)
 
     def renamed(self, is_it: Callable[[Folder], bool]) -> str:
         """The path of a folder that `set_aside` has renamed, and for which a condition holds; "" if there is
         none.
         """
-        above = self.path.getParent()
-        if not self.files.exists(above):
-            return ""
-        paths = [str(self._path(above, name).toString()) for name in names_in(self._jvm, self.files, above)]
-        found = (path for path in paths if path.startswith(self._aside))
+        begins = os.path.basename(self.root) + _ASIDE
+        above = os.path.dirname(self._folder)
+        found = (f"{above}/{name}" for name in self.above.names("") if name.startswith(begins))
         return next((path for path in found if is_it(Folder(self._spark, path))), "")
 
-    @property
-    def _aside(self) -> str:
-        """How the path of the folder begins once it is renamed."""
-        return f"{self.path.toString().rstrip('/')}.before-"
+
+_ASIDE = ".before-"
+"""What stands behind the name of a folder once it is renamed, before the time."""
 
 
 def _is_unfinished(name: str) -> bool:
-    """Whether a file of a log is a part that its writer has not renamed, or its checksum."""
-    return name.startswith(".") and name.endswith((".tmp", ".crc"))
+    """Whether a file of a log is a part that its writer has not renamed."""
+    return name.startswith(".") and name.endswith(".tmp")
 
 
 def read_marker(folder: Folder) -> dict[str, Any]:

@@ -138,9 +138,9 @@ def to_frame(spark: Any, table: Any, schema: Any) -> Any:
     return columns_rebuilt(frame, schema, given_back, True) if touched(schema, carried) else frame
 
 
-def key_text(schema: Any, names: Any = None, zone: str = "UTC") -> str:
+def key_text(schema: Any, names: Any = None) -> str:
     """SQL of a text that is equal for equal values of columns, of any types, and different for others. names:
-    of these columns, None for all; zone: for times in it ("": the session's, which may have an hour twice).
+    of these columns, None for all. Times in it are in UTC: a time zone may have an hour twice.
     """
     kinds = {field.name.casefold(): field.dataType.simpleString() for field in schema.fields}
     parts, bytes_of = [], []
@@ -156,5 +156,5 @@ def key_text(schema: Any, names: Any = None, zone: str = "UTC") -> str:
             bytes_of.append(f"IF(is_valid_utf8({column}), NULL, hex({column})) AS __bytes_{number}")
     micros = "yyyy-MM-dd HH:mm:ss.SSSSSS"
     options = f"'timestampFormat', '{micros}', 'timestampNTZFormat', '{micros}', 'ignoreNullFields', 'true'"
-    options = f"'timeZone', '{zone}', {options}" if zone else options
+    options = f"'timeZone', 'UTC', {options}"
     return f"to_json(struct({', '.join([*(['*'] if names is None else parts), *bytes_of])}), map({options}))"

@@ -75,7 +75,6 @@ class LiveRows:
         self.retain = retain
         self.strict = strict
         self.one = one
-        self.zone = "UTC"
         self.query: Any = None
         self.last_batch = -1
         self.version = 0
@@ -131,7 +130,7 @@ class LiveRows:
         """The rows with the text of their keys, without the columns that are only keys."""
         if self.keys is None:
             return frame
-        key = key_text(frame.schema, self.keys, self.zone) if self.keys else "''"
+        key = key_text(frame.schema, self.keys) if self.keys else "''"
         return frame.selectExpr("*", f"{key} AS {self.KEY}").drop(*self.hidden)
 
     def _newest(self, new):

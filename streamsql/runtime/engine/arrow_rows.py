@@ -16,6 +16,7 @@ from streamsql.runtime.embedded.carried_values import columns_rebuilt, to_frame,
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.row_fetch import few, record_batches
 from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
+from streamsql.runtime.engine.spark_texts import as_text
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -50,6 +51,8 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
     """All rows of a live table (LiveRows), as of one micro-batch. Runs a job of Spark only for values that
     are carried in another form.
     """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     began = time.monotonic()
     while True:
         batch = rows.last_batch
@@ -57,10 +60,10 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
         if rows.last_batch == batch:  # no micro-batch came between
             break
     zone = spark.conf.get(ZONE)
-    if table is None or touched(rows.schema, _as_text):
+    if table is None or touched(rows.schema, as_text):
         batches = list(_batches(to_frame(spark, table, rows.schema), cancel))
     else:
-        zoned = _zoned(table, zone)
+        zoned = table.cast(to_arrow_schema(rows.schema, timezone=zone))  # the same moments
         batches = zoned.to_batches() or [_empty(zoned.schema)]
     return replace(_rows_of(rows, batches, began, zone), version=version, batch=batch)
 
@@ -116,43 +119,9 @@ def _empty(schema: Any) -> Any:
 
 
 def _as_text(kind: Any) -> Any:
-    """The function that makes a text of a Column of a Spark type; None for a type that Arrow has."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as t
+    """As `as_text`, and for NULL: Arrow takes it only where a type allows it, and that of the elements of
+    array() does not.
+    """
+    from pyspark.sql.types import NullType
 
-    if isinstance(kind, t.VariantType):
-        return F.to_json
-    # Arrow takes a NULL only where a type allows it, and that of the elements of array() does not.
-    if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType, t.NullType)):
-        return lambda value: value.cast("string")
-    return None
-
-
-def _zoned(table: Any, zone: str) -> Any:
-    """The same moments with a time zone."""
-    import pyarrow as pa
-
-    fields = [field.with_type(_type_with(field.type, zone)) for field in table.schema]
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(table.columns, fields, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def _type_with(kind: Any, zone: str) -> Any:
-    """An Arrow type with a time zone in place of that of its timestamps."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if types.is_timestamp(kind):
-        return pa.timestamp(kind.unit, zone) if kind.tz else kind
-    if types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_type_with(kind.value_type, zone)))
-    if types.is_map(kind):
-        item = kind.item_field.with_type(_type_with(kind.item_type, zone))
-        return pa.map_(kind.key_field.with_type(_type_with(kind.key_type, zone)), item)
-    if types.is_struct(kind):
-        fields = (kind.field(number) for number in range(kind.num_fields))
-        return pa.struct([field.with_type(_type_with(field.type, zone)) for field in fields])
-    return kind
+    return (lambda value: value.cast("string")) if isinstance(kind, NullType) else as_text(kind)

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,32 +79,27 @@ class Attempt:
         """Why its JVM has ended, once it has ended."""
 
 
+@dataclass(eq=False)
 class Engine:
     """Runs one Spark at a time. spark: a running SparkSession that it does not own (tests).
 
     folder: contains the warehouse; log, cache, java: as for jvm.start_session. Publishes SparkStarted
-    before a new session is used, SparkLost (on its own thread) and ClusterNews.
+    before a new session is used, SparkLost (on its own thread) and ClusterNews. doing: what the waiting
+    statement shows as its current work, empty for nothing special; losses: the JVMs that have ended
+    unexpectedly.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        folder: Path,
-        log: Path,
-        cache: Path,
-        java: str,
-        events: Events,
-        spark: Any,
-    ) -> None:
-        self.settings = settings
-        self.folder = folder
-        self.log = log
-        self.cache = cache
-        self.java = java
-        self.events = events
-        self.doing = ""
-        self.losses = 0
-        """The JVMs that have ended unexpectedly."""
+    settings: Settings
+    folder: Path
+    log: Path
+    cache: Path
+    java: str
+    events: Events
+    spark: InitVar[Any]
+    doing: str = ""
+    losses: int = 0
+
+    def __post_init__(self, spark: Any) -> None:
         self._lock = threading.Lock()
         self._spark = spark
         self._own = spark is None

@@ -11,16 +11,16 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from streamsql.calls import Program
 from streamsql.connectors.packages import Package, Release, needed
 from streamsql.errors import EngineFault, Note
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.file_lock import Lock, Locked
 from streamsql.runtime.engine.java_classes import java_class
 
 NOTES = "packages.json"
@@ -29,6 +29,7 @@ _TASK_THREADS = ("task-result-getter", "dispatcher-", "Executor task launch work
 """Spark's threads that receive the results of tasks, or start tasks."""
 
 
+@dataclass(eq=False)
 class Packages:
     """conf: the settings that Spark is started with (for the resolver: spark.jars.ivy and others); cache:
     the console's cache folder; offline: whether nothing may be fetched; say: called with what is being
@@ -37,20 +38,13 @@ class Packages:
     news: notes about fetched packages.
     """
 
-    def __init__(
-        self,
-        conf: Callable[[], Mapping[str, str]],
-        cache: Path,
-        offline: Callable[[], bool],
-        say: Callable[[str], None],
-    ) -> None:
-        self.conf = conf
-        self.cache = cache
-        self.offline = offline
-        self.say = say
-        self.news: list[Note] = []
-        self._added: set[tuple[str, str]] = set()
-        self._lock = threading.Lock()
+    conf: Callable[[], Mapping[str, str]]
+    cache: Path
+    offline: Callable[[], bool]
+    say: Callable[[str], None]
+    news: list[Note] = field(default_factory=list)
+    _added: set[tuple[str, str]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def provide(self, spark: Any, program: Program, cancel: CancelToken) -> None:
         """Load the packages that a program needs. Raises EngineFault that names a missing one, Cancelled."""
@@ -116,18 +110,22 @@ class Packages:
         """Holds the lock of Spark's resolver, which one console at a time may use: another one would read
         incomplete files. Waits for it. Raises Cancelled.
         """
-        lock = FileLock(self.cache / "packages.lock", timeout=0, mode=0o600, thread_local=False)
+        lock: Lock | None = None
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
-            while not _locked(lock):
-                self.say("waiting for another console, which fetches packages")
-                cancel.wait(POLL)
+            while lock is None:
+                try:
+                    lock = Lock(self.cache / "packages.lock", 0)
+                except Locked:
+                    self.say("waiting for another console, which fetches packages")
+                    cancel.wait(POLL)
         except OSError:
             pass  # a cache that cannot be written is not shared
         try:
             yield
         finally:
-            lock.release()
+            if lock is not None:
+                lock.release()
 
     def _fetch(self, spark: Any, package: Package, version: str, cancel: CancelToken) -> list[str]:
         releases = package.releases(version)
@@ -209,15 +207,6 @@ def _key(package: Package, version: str) -> str:
     """What the jars of a package are recorded under: its name, or its coordinates where it has no probe."""
     name = package.name if package.probe else ",".join(package.matching.coordinates)
     return f"{name} {version}"
-
-
-def _locked(lock: FileLock) -> bool:
-    """Acquire a lock; False when another process holds it. Raises OSError."""
-    try:
-        lock.acquire()
-    except Timeout:
-        return False
-    return True
 
 
 class _NotFetched(Exception):

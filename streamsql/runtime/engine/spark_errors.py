@@ -161,9 +161,11 @@ _OF_NO_JVM = ("Answer from Java side is empty", "does not exist in the JVM")
 
 
 def _translated(error: BaseException, text: str, relations: Iterable[str]) -> StreamsqlError:
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
+    if isinstance(error, OSError) and isinstance(error.__cause__, (Py4JError, PySparkException)):
+        error = error.__cause__  # of a file that Hadoop reads
     if is_spark_lost(error):
         return spark_lost()
     if isinstance(error, Py4JJavaError):

@@ -14,20 +14,29 @@ def with_texts(frame: Any) -> Any:
     array of its entries.
     """
     schema = frame.schema
-    return columns_rebuilt(frame, schema, _as_text) if touched(schema, _as_text) else frame
+    return columns_rebuilt(frame, schema, _of_no_object) if touched(schema, _of_no_object) else frame
 
 
-def _as_text(kind: Any) -> Any:
-    """The function that makes a text of a Column of a Spark type; None where PySpark reads its values."""
+def as_text(kind: Any) -> Any:
+    """The function that makes a text of a Column of a Spark type; None for a type that Arrow has."""
     from pyspark.sql import functions as F
     from pyspark.sql import types as t
 
     if isinstance(kind, t.VariantType):
         return F.to_json
+    return _cast if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType)) else None
+
+
+def _of_no_object(kind: Any) -> Any:
+    """As `as_text`, and for times; None where PySpark reads all values."""
+    from pyspark.sql import types as t
+
     times = (t.DateType, t.TimestampType, t.TimestampNTZType, t.TimeType)
-    if isinstance(kind, (*times, t.YearMonthIntervalType, t.CalendarIntervalType)):
-        return lambda value: value.cast("string")
-    return None
+    return _cast if isinstance(kind, times) else as_text(kind)
+
+
+def _cast(value: Any) -> Any:
+    return value.cast("string")
 
 
 def interval_text(text: str | None) -> str | None:

@@ -19,6 +19,7 @@ from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Run
+from streamsql.plan.selects import relations_of
 from streamsql.plan.streaming.query_changes import Change, changes
 from streamsql.plan.streaming.query_changes import facts_of as compared_facts
 from streamsql.query_facts import Account
@@ -28,7 +29,7 @@ from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.moments import millis
 from streamsql.runtime.engine.package_loader import can_load
 from streamsql.runtime.evidence.probes import Probes
-from streamsql.runtime.evidence.selects import Part, parts_of, relations_of
+from streamsql.runtime.evidence.selects import Part, parts_of
 from streamsql.runtime.evidence.source_files import Listing, files_read, listing
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.kafka_topics import offsets_now

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,8 @@ from streamsql.catalog import Catalog
 from streamsql.errors import Span, StreamsqlError
 from streamsql.language.conditions import conditions_of
 from streamsql.language.expression import Expression
-from streamsql.language.query import Block, Body, Relation, read_query
+from streamsql.language.query import Block, Body, read_query
+from streamsql.plan.selects import blocks_of
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,7 @@ def parts_of(text: str, catalog: Catalog, stream: str = "") -> list[Part]:
     if read.body is None:
         return below
     head = _with(text, read.body)
-    return below + [Part(stream, text, block, head) for block in _blocks(read.body)]
-
-
-def relations_of(block: Block) -> list[Relation]:
-    """What FROM and each JOIN reads."""
-    return [r for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
+    return below + [Part(stream, text, block, head) for block in blocks_of(read.body)]
 
 
 def changed(text: str, edits: list[tuple[Span, str]]) -> str:
@@ -85,14 +80,3 @@ def changed(text: str, edits: list[tuple[Span, str]]) -> str:
 
 def _with(text: str, body: Body) -> str:
     return f"WITH {text[body.ctes[0].span.start : body.ctes[-1].span.end]} " if body.ctes else ""
-
-
-def _blocks(body: Body) -> Iterator[Block]:
-    for term in (body.term, *(tail.term for tail in body.tails)):
-        if isinstance(term, Body):
-            yield from _blocks(term)
-            continue
-        for relation in relations_of(term):
-            if relation.query is not None:
-                yield from _blocks(relation.query)
-        yield term

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -171,29 +172,13 @@ def files_read(checkpoint: Checkpoint) -> dict[str, int]:
     of their last change as it was then, in milliseconds.
     """
     read: dict[str, int] = {}
-    root = f"{checkpoint.root}/sources"
-    for source in _names(checkpoint, root):
-        for log in _names(checkpoint, f"{root}/{source}"):
-            number = log.removesuffix(".compact")
-            if number.isdigit():
-                for path, changed in _logged(checkpoint, f"{root}/{source}/{log}"):
-                    read[path] = max(changed, read.get(path, 0))
+    with suppress(OSError, ValueError):  # what cannot be read is not known
+        for source in checkpoint.names("sources"):
+            for log in checkpoint.names(f"sources/{source}"):
+                if log.removesuffix(".compact").isdigit():
+                    for path, changed in _entries(checkpoint.read(f"sources/{source}/{log}")):
+                        read[path] = max(changed, read.get(path, 0))
     return read
-
-
-def _names(checkpoint: Checkpoint, folder: str) -> list[str]:
-    try:
-        return [e.name for e in checkpoint.files.entries(folder)]
-    except OSError:
-        return []
-
-
-def _logged(checkpoint: Checkpoint, log: str) -> Iterator[tuple[str, int]]:
-    try:
-        text = checkpoint.files.read(log).decode("utf-8")
-    except (OSError, ValueError):
-        return
-    yield from _entries(text)
 
 
 def _entries(text: str) -> Iterator[tuple[str, int]]:

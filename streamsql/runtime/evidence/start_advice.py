@@ -114,7 +114,7 @@ def _drops_late_rows(op: Op) -> bool:
     """
     if op.kind in ("aggregate", "distinct"):
         return op.watermarked
-    return op.kind in STATEFUL and (op.kind != "join" or all(op.sides))
+    return op.keeps_state
 
 
 def _apart(parts: SessionParts, running: Running) -> Iterator[Note]:

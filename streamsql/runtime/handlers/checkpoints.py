@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from streamsql.errors import Note
+from streamsql.guard import informing
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, Owner, ShowBatches
+from streamsql.language.struct_types import in_capitals
+from streamsql.plan.lowering.stateful_calls import STATE_FORMAT
 from streamsql.results import InfoRows, Rows
 from streamsql.runtime.checkpoints.checkpoint_log import (
     DETAILED,
@@ -19,6 +23,7 @@ from streamsql.runtime.checkpoints.checkpoint_log import (
 )
 from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.offsets import kind_of, step
+from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.moments import shown
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import session_zone, size_text
@@ -139,8 +144,9 @@ def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> R
     provider = conf.pop(PROVIDER, "").rpartition(".")[2]
     if operators:
         pairs.append(("state store", PROVIDERS.get(provider, provider)))
+    columns = _StateColumns(parts, checkpoint.folder, batches)
     for operator in operators:
-        pairs += _operator(operator)
+        pairs += _operator(operator, columns)
     size, files = checkpoint.size()
     pairs += [("versions", _versions(batches)), ("size", f"{size_text(size)} in {files} files")]
     pairs += [(key, redact_option(key, value)) for key, value in sorted(conf.items())]
@@ -192,19 +198,48 @@ def _sources(checkpoint: Checkpoint, newest: Batch) -> Iterator[tuple[str, str]]
         yield f"source {source}", ": ".join(filter(None, (kind, up_to)))
 
 
-def _operator(operator: Operator) -> Iterator[tuple[str, str]]:
+class _StateColumns:
+    """The columns of states, as Spark's state reader has them. Starts Spark, if need be."""
+
+    def __init__(self, parts: SessionParts, folder: str, batches: list[Batch]) -> None:
+        self.parts = parts
+        self.folder = folder
+        self.format = max((b.committed.version for b in batches if b.committed), default=1)
+
+    @cached_property
+    def session(self) -> Any:
+        session = own_session(self.parts.spark)
+        session.conf.set(STATE_FORMAT, str(self.format))  # Spark reads no other format
+        return session
+
+    def of(self, operator: int, **state: str) -> str:
+        """The columns of one state of an operator; empty where none was committed. state: the options of
+        Spark's reader that choose it.
+        """
+        reader = self.session.read.format("statestore").options(operatorId=str(operator), **state)
+        schema = informing(lambda: reader.load(self.folder).schema, None)
+        parts = [field for field in schema or () if field.name != "partition_id"]
+        return ", ".join(f"{field.name} {_type(field.dataType)}" for field in parts)
+
+
+def _type(kind: Any) -> str:
+    """The type of a part of a state; of a struct, the columns in it."""
+    fields = [f for f in getattr(kind, "fields", ()) if f.name != "__dummy__"]
+    columns = (f"{f.name} {in_capitals(f.dataType.simpleString())}" for f in fields)
+    return f"({', '.join(columns)})" if fields else in_capitals(kind.simpleString())
+
+
+def _operator(operator: Operator, columns: _StateColumns) -> Iterator[tuple[str, str]]:
     name = f"state {operator.number}"
     yield name, operator.name or "an operator without metadata (written before Spark 4.0)"
     kinds = operator.variables
     for store in operator.stores:
         parts = f"{store.partitions} partition{'' if store.partitions == 1 else 's'}"
         yield f"{name} store", ", ".join(filter(None, (store.name, parts)))
-        for family, key, value in store.schemas:
-            if family.startswith("$"):
-                continue  # internal state of Spark, beside that of a processor
-            of = store.name if family == "default" else family
-            kind = f"{kinds[family]}, " if family in kinds else ""
-            yield f"{name} {of}", f"{kind}key ({key})" + (f", value ({value})" if value else "")
+        if not kinds and store.name:
+            yield f"{name} {store.name}", columns.of(operator.number, storeName=store.name)
+    for variable, kind in kinds.items():
+        yield f"{name} {variable}", f"{kind}, {columns.of(operator.number, stateVarName=variable)}"
 
 
 def _versions(batches: list[Batch]) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streamsql.calls import Attr, Call, Lit
+from streamsql.calls import Call, Lit
 from streamsql.errors import NameFault, QueryFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.watch import Chart, Watch
@@ -29,9 +29,9 @@ from streamsql.runtime.live.result_views import (
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.queries.start import end_transient, start_query
 from streamsql.runtime.workspace.generations import Generations, rows_in
-from streamsql.runtime.workspace.owned_folders import remove, write_owner_file
+from streamsql.runtime.workspace.owned_folders import write_owner_file
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -245,10 +245,7 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
             running.record()
             return ""
         over = running.over
-        parts.queries.stop(running, parts.cancel, 0)
-        parts.queries.forget(name)
-        parts.live.forget(name)
-        remove(Path(plan.checkpoint).parents[1])
+        end_transient(parts, running)
         return "" if over else STOPPED
 
     live = live_of(SELECT, rows, lambda: running, parts)
@@ -274,7 +271,7 @@ def _free_name(parts: SessionParts) -> str:
 def limit_of(plan: plans.Run) -> int:
     """The number of the query's LIMIT, or 0."""
     node: Any = plan.program[-1].node
-    if isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "limit":
+    if isinstance(node, Call) and node.method == "limit":
         number = node.args[0] if node.args else None
         return int(number.value) if isinstance(number, Lit) else 0
     return 0

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamsql.calls import Assign, Attr, Call, Node, Program, evaluate, run, text_of
+from streamsql.calls import Assign, Attr, Node, Program, evaluate, links_of, run, text_of
 from streamsql.connectors.option_values import in_full
 from streamsql.definitions import Sink, Table
 from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
@@ -389,11 +389,9 @@ def write_rows(program: Program, env: dict[str, Any], folder: str) -> None:
 
 def _rows(node: Node, env: Mapping[str, Any]) -> Any:
     """The DataFrame that is written; None if this is no write."""
-    while isinstance(node, (Attr, Call)):
-        if isinstance(node, Attr) and node.name == "write":
-            return evaluate(node.target, env)
-        node = node.target if isinstance(node, Attr) else node.function
-    return None
+    written = (x.target for x in links_of(node)[1] if isinstance(x, Attr) and x.name == "write")
+    frame = next(written, None)
+    return None if frame is None else evaluate(frame, env)
 
 
 def _plain(kind: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streamsql.catalog import Catalog
 from streamsql.definitions import Query, Sink
 from streamsql.errors import Note, StreamsqlError
 from streamsql.language.tokens import quote_name
@@ -68,7 +67,7 @@ def remarks_on(name: str, parts: SessionParts) -> list[Remark]:
 def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> Iterator[Remark]:
     """The queries below it that do not run, and the live tables that no query feeds any more."""
     still = "an input stands still: "
-    for feeding in _feeding(query, parts.catalog):
+    for feeding in sorted(parts.catalog.upstream(*query.inputs), key=lambda feeding: feeding.name):
         owner = parts.queries.all.get(feeding.owner.casefold())
         if owner is not None and (owner.fault or not owner.handle.isActive):
             continue  # a stage: its live table ended with the same error, or was stopped with it
@@ -113,18 +112,6 @@ def _higher_limit(fault: StreamsqlError) -> tuple[str, str] | None:
     if fault.code != "LIMIT_REACHED":
         return None
     return " ".join(fault.hint.removesuffix(";").split()) + ";", ""
-
-
-def _feeding(query: Query, catalog: Catalog) -> list[Query]:
-    """The queries whose rows reach a live table over live tables, by their names."""
-    reached: dict[str, Query] = {}
-    ahead = list(query.inputs)
-    while ahead:
-        for feeding in catalog.writers_of(ahead.pop()):
-            if feeding.name not in reached:
-                reached[feeding.name] = feeding
-                ahead += feeding.inputs
-    return [reached[name] for name in sorted(reached)]
 
 
 def _own(running: Running, fed: bool, *, still: bool) -> Iterator[Remark]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from streamsql.calls import run
@@ -19,9 +18,8 @@ from streamsql.results import Live
 from streamsql.runtime.handlers.live_results import SELECT, live_of, reserved_name, shown_as
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.queries.start import end_transient, start_query
 from streamsql.runtime.queries.start_refresh import analysed, launch_refresh
-from streamsql.runtime.workspace.owned_folders import remove
 
 
 def select_in_stages(plan: plans.Refresh, parts: SessionParts, use: Callable[[Any], Any]) -> Any:
@@ -72,11 +70,8 @@ def _started(plan: plans.Refresh, parts: SessionParts, trigger: Trigger | None) 
             name = stage.query.name
             stage = replace(stage, transient=True, define=False, checkpoint=parts.places.transient(name))
             stage = replace(stage, query=replace(stage.query, trigger=trigger, owner=""))
-            runs.append((stage, start_query(parts, stage)))
-        yield [stage.query.name.casefold() for stage, _ in runs]
+            runs.append(start_query(parts, stage))
+        yield [running.name.casefold() for running in runs]
     finally:
-        for stage, running in runs:
-            parts.queries.stop(running, parts.cancel, 0)
-            parts.queries.forget(stage.query.name)
-            parts.live.pop(stage.query.name.casefold(), None)
-            remove(Path(stage.checkpoint).parents[1])
+        for running in runs:
+            end_transient(parts, running)

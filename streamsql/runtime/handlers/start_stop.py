@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from streamsql.connectors.option_values import in_full
@@ -42,8 +41,7 @@ from streamsql.runtime.preflight.spark_tables import check_table, check_table_of
 from streamsql.runtime.queries.drain import stop_queries
 from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
-from streamsql.runtime.queries.start import start_query
-from streamsql.runtime.workspace.owned_folders import remove
+from streamsql.runtime.queries.start import end_transient, start_query
 
 _NUMBERS = itertools.count(1)
 """Of the queries of SELECTs in scripts."""
@@ -176,10 +174,7 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
     except QueryFault as error:
         raise error.of("the query failed") from error.__cause__
     finally:
-        parts.queries.stop(running, parts.cancel, 0)
-        parts.queries.forget(name)
-        parts.live.pop(name.casefold(), None)
-        remove(Path(plan.checkpoint).parents[1])
+        end_transient(parts, running)
 
 
 def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statements.StartQuery) -> Result:

@@ -29,8 +29,6 @@ from streamsql.runtime.workspace.workspace_files import LIVE_TABLE, check_versio
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
-_KEYS_IN_UTC = 3
-
 
 class UnreadableRows(EngineFault):
     """The persisted rows of a live table cannot be read. Its query must not go on without them: its
@@ -143,8 +141,6 @@ class Journal(LiveFiles):
                 kind.get("kept"),
                 kind.get("strict", False),
             )
-            if kind.get("version", 0) < _KEYS_IN_UTC:
-                rows.zone = ""  # its keys have times in the session's time zone
             self._own, self._schema, self.newest = (rows.KEY, rows.kept), rows.schema, -1
             self.restore(rows, upto)
             rows.retain = kind["retain"]

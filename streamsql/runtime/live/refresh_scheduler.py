@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from graphlib import TopologicalSorter
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -96,17 +97,7 @@ class Refreshes:
 
     def feeding(self, *names: str) -> frozenset[str]:
         """The streaming queries whose rows reach live tables, directly or through others."""
-        queries, ahead, seen = set[str](), list(names), set[str]()
-        while ahead:
-            table = ahead.pop()
-            if table.casefold() in seen:
-                continue
-            seen.add(table.casefold())
-            for query in self._current.snapshot.writers_of(table):
-                ahead += query.inputs
-                if not query.inputs:
-                    queries.add(query.name.casefold())
-        return frozenset(queries)
+        return frozenset(q.name.casefold() for q in self.catalog.upstream(*names) if not q.inputs)
 
     def notify(self) -> None:
         """Check the live tables again: one was created again, or a definition may have changed."""
@@ -318,15 +309,5 @@ class Refreshes:
 
 def _in_order(group: dict[str, Refresher]) -> list[Refresher]:
     """Each after those that it reads."""
-    done: dict[str, Refresher] = {}
-
-    def put(member: Refresher) -> None:
-        for key in member.input_keys:
-            if key in group and key not in done:
-                put(group[key])
-        done[member.key] = member
-
-    for member in group.values():
-        if member.key not in done:
-            put(member)
-    return list(done.values())
+    reads = {key: member.input_keys & group.keys() for key, member in group.items()}
+    return [group[key] for key in TopologicalSorter(reads).static_order()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Compute = Callable[[Mapping[str, "RowsAt"], CancelToken], Any]
 
 
+@dataclass(eq=False)
 class Refresher:
     """The counterpart of PySpark's StreamingQuery for a query that Spark runs: isActive, stop, exception,
     awaitTermination.
@@ -30,32 +32,26 @@ class Refresher:
     anew. reads_tables: whether its rows are also those of tables, whose changes nothing announces.
     """
 
-    def __init__(
-        self,
-        name: str,
-        inputs: tuple[str, ...],
-        rows: LiveRows | Changes,
-        compute: Compute,
-        on_report: Callable[[dict[str, Any] | None], object],
-        *,
-        is_table: bool = True,
-        reads_tables: bool = False,
-    ) -> None:
-        self.name = name
+    name: str
+    inputs: tuple[str, ...]
+    rows: LiveRows | Changes
+    compute: Compute
+    on_report: Callable[[dict[str, Any] | None], object]
+    is_table: bool = field(default=True, kw_only=True)
+    reads_tables: bool = field(default=False, kw_only=True)
+    roots: frozenset[str] = frozenset()
+    waits_for: str = ""
+    renewed: dict[str, datetime] = field(default_factory=dict)
+    done: int = 0
+    skipped: int = 0
+    milliseconds: int = 0
+    slow: bool = False
+    leave: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
         # A query that computes no live table has a key that no table has.
-        self.key = name.casefold() if is_table else f"query\0{name.casefold()}"
-        self.inputs = inputs
-        self.input_keys = frozenset(i.casefold() for i in inputs)
-        self.rows = rows
-        self.reads_tables = reads_tables
-        self.roots = frozenset[str]()
-        self.waits_for = ""
-        self.renewed: dict[str, datetime] = {}
-        self.done = self.skipped = self.milliseconds = 0
-        self.slow = False
-        self.leave: Callable[[], None] = lambda: None
-        self._compute = compute
-        self._on_report = on_report
+        self.key = self.name.casefold() if self.is_table else f"query\0{self.name.casefold()}"
+        self.input_keys = frozenset(i.casefold() for i in self.inputs)
         self._used: Mapping[str, RowsAt] = {}
         self._arrived = self._dispatched = self._taken = 0
         self._since: float | None = None
@@ -86,7 +82,7 @@ class Refresher:
         if not self._over.is_set():
             self._over.set()
             self._cancel.cancel()
-            self._on_report(None)
+            self.on_report(None)
 
     def fail(self, error: Exception) -> None:
         """It ends with an error, if it has not ended."""
@@ -118,7 +114,7 @@ class Refresher:
         began = time.monotonic()
         if self.reads_tables or not self.is_at(values):
             try:
-                table = self._compute(values, self._cancel)
+                table = self.compute(values, self._cancel)
                 if not self.isActive:
                     return False
                 before = self.rows.now().table
@@ -130,7 +126,7 @@ class Refresher:
             self._used = values
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)
-            self._on_report(self._report(values))
+            self.on_report(self._report(values))
         skipped = max(0, self._dispatched - self._taken - 1) if self._taken else 0
         self.skipped += skipped
         self.slow = skipped > 0 and self.done > 2

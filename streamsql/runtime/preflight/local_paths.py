@@ -127,9 +127,7 @@ def _written(spark: Any, path: str) -> tuple[str, int, bool]:
     """(the folder, the newest micro-batch in its log or -1, whether it has sub-folders batch=…). Raises
     exceptions of Spark.
     """
-    folder = spark._jvm.org.apache.hadoop.fs.Path(path)
-    files = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    pattern = spark._jvm.org.apache.hadoop.fs.Path(folder, "batch=*")
-    written = Folder(spark, path).newest(LOG)
-    has_batches = written < 0 and len(files.globStatus(pattern) or ()) > 0
-    return folder.toString(), written, has_batches
+    folder = Folder(spark, path)
+    written = folder.newest(LOG)
+    has_batches = written < 0 and any(name.startswith("batch=") for name in folder.names(""))
+    return path.rstrip("/"), written, has_batches

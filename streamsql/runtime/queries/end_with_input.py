@@ -50,7 +50,8 @@ def _await_and_end(queries: Queries, running: Running, stages: list[str], inputs
     except Cancelled:
         pass
     except StreamsqlError as error:
-        refreshes.fail(refresher, _of_input(running.name, error))
+        fact = "the query of an input failed"
+        refreshes.fail(refresher, QueryFault.caused_by(error, running.name, fact, detail=error.message))
     except Exception as error:
         refreshes.fail(refresher, internal(error))
 
@@ -74,18 +75,6 @@ def _has_read_all(running: Running, first: int) -> bool:
 
 def _going_on(queries: Queries, names: list[str]) -> list[str]:
     return [name for name in names if name in queries.all and queries.all[name].status() in GOING_ON]
-
-
-def _of_input(name: str, fault: StreamsqlError) -> QueryFault:
-    """The failure of a query that feeds the live tables of another one, as that one's."""
-    return QueryFault(
-        "the query of an input failed",
-        subject=f"query {name} failed",
-        detail=fault.message,
-        hint=fault.hint,
-        condition=fault.condition,
-        code=fault.code,
-    )
 
 
 def _not_refreshed(name: str, table: str) -> QueryFault:

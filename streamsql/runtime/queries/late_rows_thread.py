@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from streamsql.errors import QueryFault
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.queries.progress_reports import QueryReported, Reports
+from streamsql.runtime.queries.progress_reports import QueryReported
 
 if TYPE_CHECKING:
     from streamsql.runtime.engine.events import Events
+    from streamsql.runtime.queries.run import Running
 
 PAUSE = 1.0
 """The seconds after which the thread checks on its own whether the query has ended."""
@@ -29,32 +30,22 @@ class LateWrites:
     A micro-batch is written after its report has come: the log in the checkpoint has it earlier, but does not
     say whether it has dropped any.
 
-    name: the query; sink: where they go; writer: a LateRowsWriter that has begun; active: whether the query
-    runs; reports: those of its run; ready: called first, on the thread; fail: called with the fault that ends
-    it. The subscriber on Spark's callback thread only wakes the thread.
+    running: the run of the query; sink: where they go; writer: a LateRowsWriter that has begun; ready: called
+    first, on the thread. The subscriber on Spark's callback thread only wakes the thread.
     """
 
     def __init__(
-        self,
-        name: str,
-        sink: str,
-        writer: Any,
-        active: Callable[[], bool],
-        reports: Reports,
-        catch_up: Callable[[], object],
-        ready: Callable[[CancelToken], object],
-        fail: Callable[[QueryFault], object],
+        self, running: Running, sink: str, writer: Any, ready: Callable[[CancelToken], object]
     ) -> None:
-        self.name = name
+        self.running = running
         self.sink = sink
         self.writer = writer
         self.cancel = CancelToken()
-        self._active, self._reports, self._catch_up = active, reports, catch_up
-        self._ready, self._fail = ready, fail
+        self._ready = ready
         self._changed = threading.Condition()
         self._asked = self._answered = 0
         self._news = self._done = False
-        self._thread = threading.Thread(target=self._run, daemon=True, name=f"late-rows-{name}")
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"late-rows-{running.name}")
 
     @property
     def busy(self) -> bool:
@@ -83,7 +74,7 @@ class LateWrites:
 
     def settle(self, cancel: CancelToken | None = None) -> None:
         """Wait until the late rows of all reported micro-batches are written. Raises Cancelled."""
-        self._catch_up()
+        self.running.catch_up()
         with self._changed:
             self._asked += 1
             asked = self._asked
@@ -127,19 +118,19 @@ class LateWrites:
             while not self._news and self._asked == self._answered and time.monotonic() < deadline:
                 self._changed.wait(PAUSE)
             self._news = False
-        return not self._active()
+        return not self.running.in_spark()
 
     def _await_last_report(self) -> None:
         """Wait until all reports of the ended query are received. Its end is reported after them."""
         deadline = time.monotonic() + LAST_REPORT
         with self._changed:
-            while not (self._reports.ended or self.cancel.cancelled) and time.monotonic() < deadline:
+            while not (self.running.reports.ended or self.cancel.cancelled) and time.monotonic() < deadline:
                 self._changed.wait(PAUSE)
 
     def _write(self, over: bool) -> None:
         with self._changed:
             asked = self._asked
-        reports = self._reports.newest()
+        reports = self.running.reports.newest()
         without = frozenset(r["batchId"] for r in reports if not _dropped(r))
         upto = max((r["batchId"] for r in reports), default=-1)
         if over or upto > self.writer.written:
@@ -150,15 +141,9 @@ class LateWrites:
 
     def _failed(self, error: Exception) -> None:
         fault = translate(error)
-        self._fail(
-            QueryFault(
-                f"its late rows could not be written into {self.sink}: {fault.message}",
-                subject=f"query {self.name} failed",
-                detail=fault.detail,
-                hint=fault.hint or f"START QUERY {self.name}; writes them again",
-                code=fault.code,
-            )
-        )
+        fact = f"its late rows could not be written into {self.sink}: {fault.message}"
+        hint = fault.hint or f"START QUERY {self.running.name}; writes them again"
+        self.running.fail(QueryFault.caused_by(fault, self.running.name, fact, hint=hint))
 
 
 def _dropped(report: dict[str, Any]) -> int:

@@ -22,7 +22,7 @@ from streamsql.runtime.checkpoints.query_marker import ANEW, Folder
 from streamsql.runtime.embedded.durable_files import write_file
 from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.engine.spark_errors import query_fault
-from streamsql.runtime.live.recorded_progress import FROM_NOW, checkpoint_id
+from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.workspace.generations import Generations
@@ -103,11 +103,11 @@ def check_checkpoint(plan: Run, generation: Path, folder: Folder) -> None:
     """Raise RuleFault when a query that is to go on with a generation has another checkpoint now, or none: it
     would write again what its sinks have, or leave it out.
     """
-    recorded, now = _recorded(generation), checkpoint_id(folder)
+    recorded, now = _recorded(generation), folder.query_id()
     if not recorded or recorded == now or _compares_itself(plan) or (now and plan.begins == "accept"):
         return
     name = plan.query.name
-    aside = folder.renamed(lambda other: checkpoint_id(other) == recorded)
+    aside = folder.renamed(lambda other: other.query_id() == recorded)
     back = f"rename {aside} to {plan.checkpoint}, where it was; or\n" if aside else ""
     ways = (*ANEW, _ACCEPT) if now else ANEW
     raise RuleFault(

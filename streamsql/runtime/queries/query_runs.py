@@ -339,18 +339,11 @@ def _record_owner(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[s
 
 def _of_stage(fault: StreamsqlError, owner: Running, catalog: Catalog) -> QueryFault:
     """The failure of a stage as that of its live table."""
-    more = ""
+    hint = fault.hint
     if fault.code == "LIMIT_REACHED":
         limit = owner.plan.query.retain or owner.plan.sink.retain
-        more = raised_limit(owner.plan, limit, catalog)
-    return QueryFault(
-        fault.fact if isinstance(fault, QueryFault) else fault.message,
-        subject=f"query {owner.name} failed",
-        detail=fault.detail,
-        hint=more or fault.hint,
-        condition=fault.condition,
-        code=fault.code,
-    )
+        hint = raised_limit(owner.plan, limit, catalog) or hint
+    return QueryFault.caused_by(fault, owner.name, hint=hint)
 
 
 _CHANGED = (

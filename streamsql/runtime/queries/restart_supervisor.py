@@ -115,10 +115,7 @@ class RestartSupervisor:
                 if self.parts.cancel.cancelled:
                     return  # the session is being closed
                 fault = translate(error)
-                subject = f"query {running.name} failed"
-                running.fault = QueryFault(
-                    fault.message, subject=subject, detail=fault.detail, hint=fault.hint, code=fault.code
-                )
+                running.fault = QueryFault.caused_by(fault, running.name)
                 if running.source and running.span:
                     running.fault.at(running.source, running.span)
                 running.certain = isinstance(fault, _CERTAIN)

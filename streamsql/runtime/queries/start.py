@@ -335,16 +335,8 @@ class StreamingStart:
         plan = self.plan
         if plan.late is None:
             return
-        running.late = LateWrites(
-            running.name,
-            plan.late.sink.name,
-            self.env[plan.late.writer],
-            running.in_spark,
-            running.reports,
-            running.catch_up,
-            lambda token: self.parts.under(token).env((), plan.reads),
-            running.fail,
-        )
+        ready = lambda token: self.parts.under(token).env((), plan.reads)  # noqa: E731
+        running.late = LateWrites(running, plan.late.sink.name, self.env[plan.late.writer], ready)
         running.late.start(self.parts.events)
 
     def follow_files(self) -> None:
@@ -378,6 +370,14 @@ class _KeyedRows:
 
     def feed(self, batch: Any, batch_id: int) -> None:
         self.rows.feed(batch, batch_id, keyed=True)
+
+
+def end_transient(parts: QueryParts, running: Running) -> None:
+    """Stop a query that is in no catalog, and remove all that it leaves."""
+    parts.queries.stop(running, parts.cancel, 0)
+    parts.queries.forget(running.name)
+    parts.live.forget(running.name.casefold())
+    remove(Path(running.plan.checkpoint).parents[1])
 
 
 def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:

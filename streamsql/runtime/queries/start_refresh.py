@@ -258,14 +258,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
     except Exception as error:
         lost = may_be_lost(error) and parts.engine.has_ended(losses)
         fault = spark_lost() if lost else translate(error)
-        raise QueryFault(
-            fault.message,
-            subject=f"query {name} failed",
-            detail=fault.detail,
-            hint=fault.hint,
-            condition=fault.condition,
-            code=fault.code,
-        ) from error
+        raise QueryFault.caused_by(fault, name) from error
 
 
 def _why_so_many(inputs: Mapping[str, RowsAt], limit: int) -> str:

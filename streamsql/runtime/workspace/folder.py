@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import sys
-import time
 from datetime import datetime
 from pathlib import Path
 
+from streamsql.runtime.engine.file_lock import Lock, Locked
 from streamsql.runtime.workspace import marker
 from streamsql.runtime.workspace.owned_folders import private
 
@@ -110,45 +109,3 @@ def _who(folder: Path) -> str:
         return f"{kind} (process {content['pid']}{where}, since {content['since']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another console"
-
-
-_POLL = 0.01
-
-
-class Locked(Exception):
-    """Another process holds the lock."""
-
-
-class Lock:
-    """Held from now on until it is released."""
-
-    def __init__(self, file: Path, wait: float) -> None:
-        """wait: the seconds to wait for it. Raises Locked, OSError when the file cannot be locked."""
-        self._file = file
-        until = time.monotonic() + wait
-        while (taken := _try(file)) is None:
-            if time.monotonic() >= until:
-                raise Locked
-            time.sleep(_POLL)
-        self._opened = taken
-
-    def release(self) -> None:
-        with contextlib.suppress(OSError):  # other users could not see who locks a file that stays
-            self._file.unlink()
-        os.close(self._opened)
-
-
-def _try(file: Path) -> int | None:
-    """The file, open and locked; None if another process has locked it."""
-    opened = private(str(file), os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(opened).st_nlink:  # another process may have released, and so removed it
-            return opened
-    except BlockingIOError:
-        pass
-    except BaseException:
-        os.close(opened)
-        raise
-    os.close(opened)
-    return None

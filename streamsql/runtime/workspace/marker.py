@@ -17,8 +17,6 @@ from streamsql.runtime.workspace.owned_folders import KINDS, TRASH
 from streamsql.runtime.workspace.workspace_files import STATUS, WORKSPACE, check_version
 
 MARKER = "streamsql.json"
-HEAD = "-- The definitions of a streamsql workspace, written by the console."
-"""The first line of catalog.sql; it identifies workspaces that are older than the marker."""
 _FILES = (MARKER, "lock", "holder.json", "catalog.sql", "status.json")
 _FOLDERS = ("run", TRASH, *(f"run/{kind}" for kind in KINDS))
 _LARGEST = 100_000
@@ -122,9 +120,9 @@ def _check_marker(folder: Path, names: list[str]) -> bool:
                 code="NOT_A_WORKSPACE",
             )
         check_version(content, WORKSPACE, f"the workspace {folder}")
-    elif not _is_older(folder / "catalog.sql"):
-        if _is_begun(folder, names):
-            return False
+    elif _is_begun(folder, names):
+        return False
+    else:
         listed = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         raise UsageFault(
             f"{folder} is not a workspace: it has no {MARKER}, and is not empty",
@@ -148,15 +146,6 @@ def _is_begun(folder: Path, names: list[str]) -> bool:
         and lock.stat().st_size == 0
         and not (run.exists() and any(run.iterdir()))
     )
-
-
-def _is_older(catalog: Path) -> bool:
-    """Whether the console has written a catalog.sql."""
-    try:
-        with open(catalog, "rb") as file:
-            return file.read(len(HEAD)) == HEAD.encode()
-    except FileNotFoundError:
-        return False
 
 
 def _read(file: Path) -> dict[str, Any] | None:

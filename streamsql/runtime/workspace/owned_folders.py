@@ -97,31 +97,6 @@ def clear_removed(run: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def adopt(run: Path, used: dict[str, set[str]]) -> None:
-    """Write the owner file into the folders of older versions, which wrote none. used: by kind, the names of
-    the folders that entries of the catalog use.
-    """
-    for kind, names in used.items():
-        for folder in (run / kind / name for name in names):
-            if (
-                folder.is_dir()
-                and not folder.is_symlink()
-                and not is_owned(folder)
-                and _looks_like(folder, kind)
-            ):
-                write_owner_file(folder)
-
-
-def _looks_like(folder: Path, kind: str) -> bool:
-    """Whether a folder contains only files that older versions wrote for its kind."""
-    names = [p.name for p in folder.iterdir()]
-    if kind == "queries":
-        return all(n.startswith(("checkpoint", "batches.jsonl")) for n in names)
-    if kind == "live":
-        return all(n in ("kind.json", "part") or n.endswith((".all", ".new", ".none")) for n in names)
-    return all(n.startswith((".", "_")) or n.endswith(".parquet") for n in names)
-
-
 def put_into_trash(workspace: Path, used: dict[str, set[str]]) -> list[str]:
     """Move the console's folders that no entry of the catalog uses into `trash`. Returns their names
     (kind/name). used: by kind, the names of the folders that entries of the catalog use.

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog, CurrentCatalog
-from streamsql.connectors.base import file_name
 from streamsql.definitions import Function, Table
 from streamsql.errors import EngineFault, NameFault, Note
 from streamsql.language.parser import parse
@@ -218,33 +217,23 @@ def _function(function: Function, store: Store) -> Function:
 
 def _move_over(parts: SessionParts) -> Iterator[str]:
     """Give the folders of an earlier version the form of this one. Returns warnings."""
-    catalog = parts.catalog
-    try:
-        owned_folders.adopt(Path(parts.places.folder), _folders_of(parts))
-    except OSError as error:
-        yield f"the folders of an earlier version cannot be marked: {error}"
-    for query in catalog.queries.values():
+    for query in parts.catalog.queries.values():
         try:
             move_over(parts.places, query.name, tuple(filter(None, (*query.sinks, query.late))))
         except (OSError, EngineFault) as error:
             yield f"the folders of {query.name} are those of an earlier version and cannot be moved: {error}"
 
 
-def _folders_of(parts: SessionParts) -> dict[str, set[str]]:
-    """The names of the folders that entries of the catalog use, by kind."""
-    catalog, places = parts.catalog, parts.places
-    return {
-        "queries": {Path(places.query(q)).name for q in catalog.queries},
-        "live": {file_name(s) for s in catalog.sinks},
-        "streams": {Path(places.values(s)).name for s in catalog.streams},
-    }
-
-
 def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     """Move the folders of queries, live tables and streams that no longer exist into the trash. Returns
     notes.
     """
-    used = _folders_of(parts) | {"live": set()}  # those that are used were moved over
+    catalog, places = parts.catalog, parts.places
+    used = {
+        "queries": {Path(places.query(q)).name for q in catalog.queries},
+        "live": set[str](),  # those that are used were moved over
+        "streams": {Path(places.values(s)).name for s in catalog.streams},
+    }
     try:
         owned_folders.clear_removed(workspace / "run")
         moved = owned_folders.put_into_trash(workspace, used)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streamsql.catalog import CurrentCatalog
@@ -16,32 +16,21 @@ from streamsql.runtime.workspace.folder import holder
 from streamsql.runtime.workspace.store import Past, Store, past_of
 
 
+@dataclass(eq=False)
 class SessionWorkspace:
     """store: the files of the workspace; None without one: nothing is saved. read_only: another console
-    holds the workspace.
+    holds the workspace. resuming: the queries that ran when it was last held are about to be started.
     """
 
-    def __init__(
-        self,
-        store: Store | None,
-        current: CurrentCatalog,
-        settings: Settings,
-        places: Places,
-        temporary: TemporaryViews,
-        queries: Queries,
-        *,
-        read_only: bool,
-    ) -> None:
-        self._store = store
-        self._read_only = read_only
-        self._current = current
-        self._settings = settings
-        self._places = places
-        self._temporary = temporary
-        self._queries = queries
-        self._saving = threading.Lock()
-        self.resuming = False
-        """Whether the queries that ran when the workspace was last held are about to be started."""
+    store: Store | None
+    current: CurrentCatalog
+    settings: Settings
+    places: Places
+    temporary: TemporaryViews
+    queries: Queries
+    read_only: bool = field(kw_only=True)
+    resuming: bool = False
+    _saving: threading.Lock = field(default_factory=threading.Lock)
 
     # ---- writing --------------------------------------------------------------------------
 
@@ -50,41 +39,41 @@ class SessionWorkspace:
 
         console: how it is about to end, LEFT or LOST; empty if it goes on.
         """
-        if self._store is None or self._read_only:
+        if self.store is None or self.read_only:
             return ()
-        views = self._temporary.statements()
+        views = self.temporary.statements()
         try:
             with self._saving:
-                self._store.save(self._current.snapshot, self._settings.changed, views)
+                self.store.save(self.current.snapshot, self.settings.changed, views)
         except OSError as error:
             return (_not_written(error),)
         return self.save_status(console)
 
     def save_status(self, console: str = "") -> tuple[Note, ...]:
         """Write the status of queries. Thread-safe. Returns notes."""
-        if self._store is None or self._read_only:
+        if self.store is None or self.read_only:
             return ()
-        catalog = self._current.snapshot
+        catalog = self.current.snapshot
         with self._saving:
-            past = {n: p for n, p in self._store.past.items() if n in catalog.queries}
+            past = {n: p for n, p in self.store.past.items() if n in catalog.queries}
             for name in catalog.queries:
-                running = self._queries.all.get(name)
+                running = self.queries.all.get(name)
                 if running is not None:
-                    past[name] = past_of(running, self._queries.failures.get(name, ()), console)
-            self._store.past = past
+                    past[name] = past_of(running, self.queries.failures.get(name, ()), console)
+            self.store.past = past
             try:
-                self._store.save_status(past, catalog.functions)
+                self.store.save_status(past, catalog.functions)
             except OSError as error:
                 return (_not_written(error),)
         return ()
 
     def note_reported(self) -> None:
         """Record that the prompt has named the queries that stopped with the last console."""
-        if self._store is None or self._read_only:
+        if self.store is None or self.read_only:
             return
-        named = {n: replace(p, told=bool(p.console)) for n, p in self._store.past.items()}
-        if named != self._store.past:
-            self._store.past = named
+        named = {n: replace(p, told=bool(p.console)) for n, p in self.store.past.items()}
+        if named != self.store.past:
+            self.store.past = named
             self.save_status()
 
     # ---- reading --------------------------------------------------------------------------
@@ -93,19 +82,19 @@ class SessionWorkspace:
         """The last known status of a query that has not run in this console; in a read-only console, its
         current status.
         """
-        if self._store is None:
+        if self.store is None:
             return Past("stopped")
-        if not self._read_only:
-            last = self._store.past.get(query.casefold()) or Past("stopped")
+        if not self.read_only:
+            last = self.store.past.get(query.casefold()) or Past("stopped")
             return replace(last, status="resuming") if self.resuming and last.console else last
-        self._store.read_status(runs=bool(holder(self._store.folder)))
-        last = self._store.past.get(query.casefold()) or Past("stopped")
+        self.store.read_status(runs=bool(holder(self.store.folder)))
+        last = self.store.past.get(query.casefold()) or Past("stopped")
         status = "running elsewhere" if last.status == "running" else last.status
         return replace(last, status=status, batch=max(last.batch, self._last_commit(query)))
 
     def _last_commit(self, query: str) -> int:
-        definition = self._current.snapshot.queries.get(query.casefold())
-        place = (definition.checkpoint if definition else "") or self._places.checkpoint(query)
+        definition = self.current.snapshot.queries.get(query.casefold())
+        place = (definition.checkpoint if definition else "") or self.places.checkpoint(query)
         try:
             numbers = (f.name for f in (Path(place) / "commits").iterdir())
             return max((int(n) for n in numbers if n.isdigit()), default=-1)
@@ -114,9 +103,9 @@ class SessionWorkspace:
 
     def where_queries_run(self) -> tuple[Note, ...]:
         """A note of SHOW QUERIES in a read-only console."""
-        if not self._read_only or self._store is None:
+        if not self.read_only or self.store is None:
             return ()
-        who = holder(self._store.folder)
+        who = holder(self.store.folder)
         running = f"queries run in {who}; this console is read-only"
         text = running if who else "no console holds the workspace now"
         return (Note("QUERIES_ELSEWHERE", text),)

@@ -23,7 +23,6 @@ from streamsql.language.statements.base import Statement
 from streamsql.query_facts import Failure
 from streamsql.runtime.embedded.durable_files import write_file
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.workspace.marker import HEAD
 from streamsql.runtime.workspace.workspace_files import CATALOG, check_version, read_statements
 from streamsql.runtime.workspace.workspace_files import STATUS as STATUS_VERSION
 from streamsql.secrets import redact_option
@@ -32,7 +31,7 @@ LEFT, LOST = "left", "lost"
 _ENDED = {LEFT: "the console was left", LOST: "the console ended unexpectedly"}
 """How a console ended → the reason for which its queries stopped."""
 STATUS = "status.json"
-_HEAD = HEAD + " It is a script.\n\n"
+_HEAD = "-- The definitions of a streamsql workspace, written by the console. It is a script.\n\n"
 
 
 @dataclass(frozen=True)
@@ -204,10 +203,7 @@ def _sorted(entries: list[CatalogEntry]) -> list[CatalogEntry]:
 
 
 def _past(*, failures: Iterable[Mapping[str, Any]] = (), **saved: Any) -> Past:
-    past = Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(saved, Past))
-    # Version 1 has no `console`, but the reason as the error.
-    console = next((word for word, reason in _ENDED.items() if past.error == reason), "")
-    return replace(past, error="", console=console) if console else past
+    return Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(saved, Past))
 
 
 def _fields(values: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
@@ -216,9 +212,7 @@ def _fields(values: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
 
 
 def _function(saved: Any) -> dict[str, Any]:
-    """The saved properties of a function; workspaces without a version saved only its folder."""
-    if isinstance(saved, str):
-        return {"folder": saved}
+    """The saved properties of a function."""
     properties = {k: str(saved[k]) for k in ("folder", "kind", "form") if k in saved}
     return properties | {"modules": tuple(map(str, saved.get("modules", ())))}
 
