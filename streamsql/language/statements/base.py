@@ -24,7 +24,7 @@ class Statement:
     a read-only console accepts it; of_pipeline: whether a test executes it when it loads a pipeline; defines,
     refers: the kind of entry that its `name` defines, or that must exist for it (unless `if_exists`): stream,
     sink, live_table, function or query; not_on_connect: what a Spark Connect server lacks for it, a key of
-    ABILITIES of the feature `connect`.
+    LACKS of the feature `connect`.
     """
 
     topic: ClassVar[str]
