@@ -212,6 +212,43 @@ def _rest(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return _raw(tokens, at, len(tokens))
 
 
+_HEADS_OF_LINES = frozenset(
+    """BEGIN IF CASE WHILE FOR LOOP REPEAT DECLARE END ELSE ELSEIF WHEN UNTIL""".split()
+)
+
+
+def _inner(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """A statement inside of a compound one, which is none itself."""
+    return None if _word(tokens, at) in _HEADS_OF_LINES else _to_semicolon(tokens, at)
+
+
+def _declared(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """A variable or a condition behind DECLARE, and no handler."""
+    return None if _word(tokens, at + 1) == "HANDLER" else _to_semicolon(tokens, at)
+
+
+def _to_semicolon(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    end = next((i for i in range(at, len(tokens)) if tokens[i].text == ";"), len(tokens))
+    return _raw(tokens, at, end) if end < len(tokens) else None
+
+
+_AFTER_CONDITION = frozenset(("THEN", "DO", "WHEN", "END"))
+
+
+def _condition(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """A condition, or a query, of a compound statement, up to THEN, DO, WHEN or END."""
+    depth = 0
+    for end in range(at, len(tokens)):
+        token = tokens[end]
+        word = token.upper if not (end and tokens[end - 1].text == ".") else ""
+        if depth == 0 and word in _AFTER_CONDITION:
+            return _raw(tokens, at, end)
+        depth += (word in ("(", "CASE")) - (word in (")", "END"))
+        if word == ";" or depth < 0:
+            break
+    return None
+
+
 # The description of each terminal in "expected …".
 TERMINALS: dict[str, tuple[Terminal, str]] = {
     "NewName": (_name, "a name"),
@@ -241,4 +278,8 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "Query": (_query, "a query"),
     "QueryStart": (_query_start, "WITH or FROM"),
     "Rest": (_rest, "the rest of the statement"),
+    "Condition": (_condition, "a condition"),
+    "LoopQuery": (_condition, "a query"),
+    "Inner": (_inner, "a statement"),
+    "Declared": (_declared, "a variable"),
 }
