@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from streamsql.errors import Span
 from streamsql.language.origin import Origin
 from streamsql.language.terminals import behind_with
+from streamsql.language.token_groups import outside
 from streamsql.language.tokens import Token, tokenize
 
 _AFTER_ITEMS = frozenset("""WHERE HAVING LATERAL WINDOW LIMIT OFFSET UNION EXCEPT MINUS INTERSECT""".split())
@@ -34,10 +35,9 @@ def whole_query(text: str, start: Span, query: Span) -> tuple[str, Origin]:
 
 def _end_of_items(tokens: Sequence[Token]) -> int:
     """The end of SELECT and its items in the text of these tokens."""
-    depth = 0
-    for at, token in enumerate(tokens):
-        depth += (token.text in "([") - (token.text in ")]")
-        if depth or token.kind != "word" or at == 0 or tokens[at - 1].text == ".":
+    for at in outside(tokens):
+        token = tokens[at]
+        if token.kind != "word" or at == 0 or tokens[at - 1].text == ".":
             continue
         after = tokens[at + 1].upper if at + 1 < len(tokens) else ""
         if token.upper in _AFTER_ITEMS or (token.upper in _AFTER_ITEMS_WITH_BY and after == "BY"):

@@ -240,7 +240,7 @@ def _declared(tokens: list[Token]) -> list[tuple[str, str]]:
     if opening is None or tokens[opening].text != "(":
         return []
     columns = []
-    for item in items_of(tokens[opening + 1 : closing(tokens, opening)]):
+    for item in items_of(tokens[opening + 1 : closing(tokens, opening)], of_types=True):
         kind = takewhile(lambda token: token.upper not in ("COMMENT", "NOT"), item[1:])
         if item and item[0].kind in ("word", "quoted"):
             columns.append((unquote(item[0]), " ".join(token.text for token in kind)))
