@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.compound import Blocks
 from streamsql.language.dialect import moved, raw_tokens
-from streamsql.language.dialects.edits import with_points
+from streamsql.language.edits import with_points
 from streamsql.language.wrong_characters import closing_quote, wrong_character
 
 

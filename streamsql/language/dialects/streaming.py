@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from streamsql.errors import SyntaxFault
-from streamsql.language.dialects.edits import Edit, OwnText, apart, edited
 from streamsql.language.dialects.expressions import TAKE_LAMBDAS
+from streamsql.language.edits import Edit, OwnText, apart, edited
 from streamsql.language.token_groups import closing, outside
 from streamsql.language.tokens import Token, unquote
 
