@@ -63,7 +63,8 @@ def run_tests(options: argparse.Namespace, preferences: Preferences) -> int:
     sessions = _sessions(options, preferences, config)
     if not options.list:
         sessions.begin_start()
-    os.environ.pop("PYTEST_ADDOPTS", None)  # those are for the user's own tests
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # those are for the user's own tests
+        os.environ.pop(name, None)
     run = Run(sessions, options.k, sys.stdout if options.format == "tap" else None)
     code = int(pytest.main(arguments(options, preferences["color"]), plugins=[run]))
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
@@ -84,7 +85,8 @@ COMMAND = Command(test_parser, run_tests)
 
 def arguments(options: argparse.Namespace, color: str) -> list[str]:
     """The arguments of pytest, which reads no configuration, no plug-in and no Python test of the user."""
-    given = ["-c", os.devnull, f"--rootdir={os.getcwd()}", "--noconftest", "--disable-plugin-autoload"]
+    root = os.path.commonpath([os.getcwd(), *map(os.path.abspath, options.files)])
+    given = ["-c", os.devnull, f"--rootdir={root}", "--noconftest", "--disable-plugin-autoload"]
     given += ["-p", "streamsql.testing.pytest_plugin", "-p", "no:cacheprovider", "-o", "python_files="]
     given += [f"--streamsql-pipeline={file}" for file in options.file]
     if options.exitfirst:

@@ -129,6 +129,16 @@ def test_tests_of_packages_in_a_folder_are_not_its_own(tmp_path: Path, capsys: A
     assert [line.partition("sub/")[2] for line in listed] == ["a.test.sql::a"]
 
 
+def test_tests_of_another_folder_have_its_name(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    from streamsql.cli.main import main
+
+    (tmp_path / "here").mkdir()
+    (tmp_path / "a.test.sql").write_text("TEST 'a' BEGIN KILL; END TEST;")
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["test", "--list", "--no-config", "../a.test.sql"]) == 0
+    assert "a.test.sql::a\n" in capsys.readouterr().out
+
+
 def test_a_script_that_is_missing_is_said(tmp_path: Path, capsys: Any) -> None:
     from streamsql.cli.main import main
 
