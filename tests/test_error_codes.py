@@ -58,7 +58,6 @@ PLAIN = {
         "cli/open_workspace",
         "features/testing/command",
         "runtime/engine/settings",
-        "features/testing/cases",
         "features/notebook/magics",
         "features/setup/examples",
         "features/setup/shell_completion",

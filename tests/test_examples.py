@@ -16,18 +16,16 @@ import pytest
 from broker import Broker
 from conftest import ROOT
 from scripts import command, run_here
+from sql_cases import results_of
 
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import check
 from streamsql.config.preferences import Preferences
-from streamsql.features.testing.cases import ENDING, collect
-from streamsql.features.testing.reports import TextReport
-from streamsql.features.testing.runner import Outcome, run_cases
+from streamsql.features.testing.cases import ENDING
 from streamsql.features.testing.sessions import SessionFactory
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import read_file
 from streamsql.plan.context import Context
-from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
 
 ROOMS = ("examples/", "streamsql/features/testing/", "streamsql/plan/")
@@ -80,18 +78,12 @@ def test_example_checks_without_spark(name: str) -> None:
 def test_each_example_is_tested_in_sql(spark: Any) -> None:
     """All in one session of Spark, without a server."""
     files = [str(EXAMPLES / name.replace(".sql", ENDING)) for name in ALL]
-    factory, out, outcomes = (
-        SessionFactory(Settings.make("local[2]", {}), spark=spark),
-        io.StringIO(),
-        list[Outcome](),
-    )
+    factory = SessionFactory(Settings.make("local[2]", {}), spark=spark)
     try:
-        collection = collect(files, [])
-        assert not collection.errors
-        run_cases(collection.cases, factory, TextReport(out), CancelToken(), outcomes)
+        results = results_of(files, factory)
     finally:
         factory.close()
-    assert all(outcome.passed for outcome in outcomes), out.getvalue()
+    assert results and not "\n".join(filter(None, results.values()))
 
 
 def test_files_to_parquet_resumes_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:

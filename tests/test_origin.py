@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.errors import Span
-from streamsql.language.dialects.edits import Edit, edited
+from streamsql.language.edits import Edit, edited
 from streamsql.language.origin import Origin
 
 STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.text("xyz", max_size=3)), max_size=4)

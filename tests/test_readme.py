@@ -10,19 +10,17 @@ from typing import Any
 import pytest
 from conftest import ROOT, Console, notes_of
 from scripts import run_here, run_process
+from sql_cases import results_of
 
 from streamsql.config.config_file import read_config
 from streamsql.config.preferences import SPECS, Preferences
 from streamsql.errors import Source, StreamsqlError
-from streamsql.features.testing.cases import collect
-from streamsql.features.testing.runner import run_case
 from streamsql.features.testing.sessions import SessionFactory
 from streamsql.language.parser import parse, split_script
 from streamsql.language.topics import topics
 from streamsql.output.printer import Printer
 from streamsql.output.row_formats import FORMATS
 from streamsql.results import Rows, Text
-from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
 from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.statement_runner import Desk
@@ -204,13 +202,13 @@ def test_the_test_is_one_that_passes(spark: Any, tmp_path: Path) -> None:
     assert [text.split()[0] for text in written] == ["TEST"]
     file = tmp_path / "readme.test.sql"
     file.write_text(written[0])
-    collection = collect([str(file)], [str(ROOT / "examples" / "windowed_word_count.sql")])
+    pipeline = str(ROOT / "examples" / "windowed_word_count.sql")
     factory = SessionFactory(Settings.make("local[2]", {}), spark=spark)
     try:
-        outcomes = [run_case(case, factory, CancelToken()) for case in collection.cases]
+        results = results_of([str(file)], factory, [pipeline])
     finally:
         factory.close()
-    assert [(outcome.passed, outcome.error) for outcome in outcomes] == [(True, None)]
+    assert list(results.values()) == [""]
 
 
 def test_every_topic_that_is_named_is_there() -> None:

@@ -14,6 +14,7 @@ from streamsql.errors import Span, SyntaxFault
 from streamsql.language.dialect import name_token
 from streamsql.language.grammar import Node, State, load, syntax_fault
 from streamsql.language.query_tree import ConsoleRelation
+from streamsql.language.token_groups import closing
 from streamsql.language.tokens import Token
 from streamsql.language.tree_nodes import Call
 
@@ -208,12 +209,6 @@ class _Cutter:
 def fault_of_call(tokens: Sequence[Token], call: Call) -> SyntaxFault:
     """The error for a call that is not a valid call of a stateful processor."""
     first = next(i for i, t in enumerate(tokens) if t.start == call.span.start)
-    depth, end = 0, first + 1
-    while end < len(tokens):
-        depth += (tokens[end].text == "(") - (tokens[end].text == ")")
-        end += 1
-        if depth == 0:
-            break
-    piece = list(tokens[first:end])
+    piece = list(tokens[first : closing(tokens, first + 1) + 1])
     _, state = load().match("StatefulCall", piece)
     return syntax_fault(state, piece)

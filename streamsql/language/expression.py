@@ -36,6 +36,9 @@ WINDOW_TYPE = "STRUCT<start: TIMESTAMP, end: TIMESTAMP>"
 """The type of their values."""
 MOST_ROWS = 2**31 - 1
 _WHOLE = frozenset("TINYINT BYTE SMALLINT SHORT INT INTEGER BIGINT LONG".split())
+_PARTS_OF_TIME = frozenset(
+    "hour minute second month quarter dayofweek weekday dayofmonth day dayname monthname weekofyear".split()
+)
 
 
 @dataclass(frozen=True)
@@ -271,6 +274,24 @@ class Expression:
         if isinstance(tree, (exp.Sum, exp.Max, exp.Min)):
             return self._part(tree.this).is_whole(type_of)
         return isinstance(tree, exp.Count)
+
+    def has_few_values(self, type_of: Callable[[str], str]) -> bool:
+        """Whether it has few different values, whatever the data are: a condition, a BOOLEAN column, a CASE
+        or IF whose results are such values or literals, a part of a time, such as hour(at). type_of: as for
+        is_whole.
+        """
+        exp = exp_module()
+        tree = bare(self.tree)
+        if isinstance(tree, exp.Column):
+            return type_of(self._part(tree).column_name) == "BOOLEAN"
+        if isinstance(tree, exp.Case):
+            results = [branch.args.get("true") for branch in tree.args["ifs"]] + [tree.args.get("default")]
+        elif isinstance(tree, exp.If):
+            results = [tree.args.get("true"), tree.args.get("false")]
+        else:
+            kinds = (exp.Literal, exp.Null, exp.Boolean, exp.Predicate, exp.Connector, exp.Not)
+            return isinstance(tree, kinds) or name_of(tree, self.source) in _PARTS_OF_TIME
+        return all(result is None or self._part(result).has_few_values(type_of) for result in results)
 
     @property
     def is_call(self) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 from streamsql.errors import Span
 from streamsql.language.query_tree import Query
+from streamsql.language.token_groups import closing
 from streamsql.language.tree_nodes import exp_module, tables_read
 
 _BEGINS = ("SELECT", "WITH", "FROM")
@@ -13,18 +15,12 @@ _BEGINS = ("SELECT", "WITH", "FROM")
 
 def queries_in_parentheses(query: Query) -> list[Span]:
     """The places of all queries in parentheses, without these; outer ones first."""
-    found, open_ones = list[Span](), list[int]()
-    tokens = query.tokens
-    for at, token in enumerate(tokens):
-        if token.kind != "sign":
-            continue
-        if token.text == "(":
-            open_ones.append(at)
-        elif token.text == ")" and open_ones:
-            begin = open_ones.pop()
-            if begin + 1 < at and tokens[begin + 1].upper in _BEGINS and tokens[begin + 1].kind == "word":
-                found.append(Span(tokens[begin + 1].start, tokens[at - 1].end))
-    return sorted(found, key=lambda span: (span.start, -span.end))
+    found, tokens = list[Span](), query.tokens
+    for at, (opening, first) in enumerate(pairwise(tokens)):
+        close = closing(tokens, at) if opening.text == "(" and first.upper in _BEGINS else len(tokens)
+        if close < len(tokens):
+            found.append(Span(first.start, tokens[close - 1].end))
+    return found
 
 
 def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -> bool:

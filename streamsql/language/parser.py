@@ -9,10 +9,10 @@ from functools import cache, lru_cache, partial
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.guard import informing
-from streamsql.language.dialects.edits import OwnText, edited
 from streamsql.language.dialects.hint_comments import check_comment, check_comment_behind
 from streamsql.language.dialects.proposals_after_failure import offered, own_statement
 from streamsql.language.dialects.translation import Translation
+from streamsql.language.edits import OwnText, edited
 from streamsql.language.grammar import Node, State, load, syntax_fault, wants_name
 from streamsql.language.origin import Origin, located
 from streamsql.language.parameters import Values, replaced_parameters

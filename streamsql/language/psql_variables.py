@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.errors import Span, SyntaxFault
-from streamsql.language.dialects.edits import Edit, edited
+from streamsql.language.edits import Edit, edited
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 

@@ -239,7 +239,7 @@ def _changes(text: str, verb: str) -> Iterator[list[Token]]:
     first = next((n for n, t in enumerate(tokens) if t.upper == verb), len(tokens))
     if tokens[0].upper != "ALTER":
         return
-    for item in items_of(tokens[first:]):
+    for item in items_of(tokens[first:], of_types=True):
         begin = next((n for n, t in enumerate(item) if t.upper not in _OF_COLUMNS), len(item))
         if item[begin:]:
             yield item[begin:]

@@ -17,7 +17,7 @@ from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import InsertSet
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
-from streamsql.language.token_groups import CLAUSES
+from streamsql.language.token_groups import CLAUSES, outside
 from streamsql.language.tokens import Token, tokenize, unquote
 
 SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
@@ -152,15 +152,13 @@ def _beginnings(written: Written, offset: int) -> Iterator[int]:
     """The tokens up to an offset, outside of parentheses, that begin a line with the first word of a
     statement.
     """
-    depth, before = 0, written.span.start
-    for at, token in enumerate(written.tokens):
-        if token.start > offset:
+    tokens = written.tokens
+    for at in outside(tokens):
+        if tokens[at].start > offset:
             return
-        starts_line = "\n" in written.source.text[before : token.start]
-        if at and depth == 0 and starts_line and token.upper in _HEADS:
+        starts_line = at and "\n" in written.source.text[tokens[at - 1].end : tokens[at].start]
+        if starts_line and tokens[at].upper in _HEADS:
             yield at
-        depth += (token.text == "(") - (token.text == ")")
-        before = token.end
 
 
 def _is_two(written: Written, at: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamsql.language.token_groups import CLOSING, outside
 from streamsql.language.tokens import NOT_A_NAME, Token, unquote
 
 Terminal = Callable[[list[Token], int], tuple[int, str] | None]
@@ -103,20 +104,13 @@ def _option_value(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return None
 
 
-_OPENERS, _CLOSERS = frozenset("([{"), frozenset(")]}")
 QUERY_HEADS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"])
 
 
 def _balanced(tokens: list[Token], at: int, stop: Callable[[int], bool]) -> int:
     """The position of the first token at depth 0 for which stop is true, or of an unmatched `)` or `]`."""
-    depth = 0
-    while at < len(tokens):
-        text = tokens[at].text
-        if depth == 0 and (text in _CLOSERS or stop(at)):
-            return at
-        depth += (text in _OPENERS) - (text in _CLOSERS)
-        at += 1
-    return at
+    ends = (i for i in outside(tokens, at) if tokens[i].text in CLOSING or stop(i))
+    return next(ends, max(at, len(tokens)))
 
 
 def _raw(tokens: list[Token], start: int, end: int) -> tuple[int, str] | None:
@@ -149,10 +143,8 @@ def _is_insert(tokens: list[Token], at: int) -> bool:
 
 def behind_with(tokens: list[Token], at: int) -> int:
     """The position of the word behind the queries of the WITH that stands at a position."""
-    depth = 0
-    for number in range(at + 1, len(tokens)):
-        depth += (tokens[number].text in _OPENERS) - (tokens[number].text in _CLOSERS)
-        closed = depth == 0 and tokens[number - 1].text == ")"
+    for number in outside(tokens, at + 1):
+        closed = tokens[number - 1].text == ")"
         if closed and tokens[number].kind == "word" and tokens[number].upper not in ("AS", "MAX"):
             return number
     return len(tokens)
@@ -212,6 +204,43 @@ def _rest(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return _raw(tokens, at, len(tokens))
 
 
+_HEADS_OF_LINES = frozenset(
+    """BEGIN IF CASE WHILE FOR LOOP REPEAT DECLARE END ELSE ELSEIF WHEN UNTIL""".split()
+)
+
+
+def _inner(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """A statement inside of a compound one, which is none itself."""
+    return None if _word(tokens, at) in _HEADS_OF_LINES else _to_semicolon(tokens, at)
+
+
+def _declared(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """A variable or a condition behind DECLARE, and no handler."""
+    return None if _word(tokens, at + 1) == "HANDLER" else _to_semicolon(tokens, at)
+
+
+def _to_semicolon(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    end = next((i for i in range(at, len(tokens)) if tokens[i].text == ";"), len(tokens))
+    return _raw(tokens, at, end) if end < len(tokens) else None
+
+
+_AFTER_CONDITION = frozenset(("THEN", "DO", "WHEN", "END"))
+
+
+def _condition(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """A condition, or a query, of a compound statement, up to THEN, DO, WHEN or END."""
+    depth = 0
+    for end in range(at, len(tokens)):
+        token = tokens[end]
+        word = token.upper if not (end and tokens[end - 1].text == ".") else ""
+        if depth == 0 and word in _AFTER_CONDITION:
+            return _raw(tokens, at, end)
+        depth += (word in ("(", "CASE")) - (word in (")", "END"))
+        if word == ";" or depth < 0:
+            break
+    return None
+
+
 # The description of each terminal in "expected …".
 TERMINALS: dict[str, tuple[Terminal, str]] = {
     "NewName": (_name, "a name"),
@@ -241,4 +270,8 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "Query": (_query, "a query"),
     "QueryStart": (_query_start, "WITH or FROM"),
     "Rest": (_rest, "the rest of the statement"),
+    "Condition": (_condition, "a condition"),
+    "LoopQuery": (_condition, "a query"),
+    "Inner": (_inner, "a statement"),
+    "Declared": (_declared, "a variable"),
 }

@@ -9,13 +9,14 @@ from streamsql.language.tokens import Token
 OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
 
 
-def items_of(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The tokens between commas outside of parentheses and `< >`."""
+def items_of(tokens: Sequence[Token], *, of_types: bool = False) -> Iterator[list[Token]]:
+    """The tokens between commas outside of parentheses. of_types: also outside of the `< >` of types."""
     item: list[Token] = []
     depth = 0
     for token in tokens:
-        depth += token.text in ("(", "<", "[")
-        depth -= token.text in (")", "]") or token.text.count(">") if token.kind == "sign" else 0
+        depth += (token.text in OPENING) - (token.text in CLOSING)
+        if of_types and token.kind == "sign":
+            depth += token.text.count("<") - token.text.count(">")
         if token.text == "," and depth <= 0:
             yield item
             item = []
@@ -33,6 +34,18 @@ def closing(tokens: Sequence[Token], at: int) -> int:
         if depth == 0:
             return n
     return len(tokens)
+
+
+def outside(tokens: Sequence[Token], start: int = 0) -> Iterator[int]:
+    """The tokens from that one on that stand outside of parentheses and brackets, an opening one among them.
+    The last is the one that closes what is around them, if there is one.
+    """
+    at = start
+    while at < len(tokens):
+        yield at
+        if tokens[at].text in CLOSING:
+            return
+        at = closing(tokens, at) + 1 if tokens[at].text in OPENING else at + 1
 
 
 CLAUSES = frozenset(
@@ -59,10 +72,8 @@ def select_lists(tokens: Sequence[Token]) -> Iterator[list[list[Token]]]:
         if token.upper != "SELECT":
             continue
         first = at + 1 + (len(tokens) > at + 1 and tokens[at + 1].upper == "DISTINCT")
-        behind, depth = first, 0
-        while behind < len(tokens):
-            depth += (tokens[behind].text in "([") - (tokens[behind].text in ")]")
-            if depth < 0 or (depth == 0 and (tokens[behind].text == "|>" or begins_clause(tokens, behind))):
-                break
-            behind += 1
-        yield [item for item in items_of(list(tokens[first:behind])) if item]
+        ends = (n for n in outside(tokens, first) if tokens[n].text in _ENDS or begins_clause(tokens, n))
+        yield [item for item in items_of(tokens[first : next(ends, len(tokens))]) if item]
+
+
+_ENDS = CLOSING | {"|>"}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.compound import Blocks
 from streamsql.language.dialect import moved, raw_tokens
+from streamsql.language.edits import with_points
 from streamsql.language.wrong_characters import closing_quote, wrong_character
 
 
@@ -354,18 +355,7 @@ def substitute(
             _check_setting(name, span)  # Spark replaces it by the value of its setting
         else:
             places.append((span.start, span.end, value_of(name, span, values)))
-    parts: list[str] = []
-    back: list[tuple[int, int]] = [(0, 0)]
-    old = new = 0
-    for start, end, value in sorted(places):
-        parts += [source.text[old:start], value]
-        new += start - old
-        back.append((new, start))
-        new += len(value)
-        old = end
-        back.append((new, old))
-    parts.append(source.text[old:])
-    return "".join(parts), back
+    return with_points(source.text, sorted(places))
 
 
 def _check_hidden(name: str, span: Span, text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamsql.errors import Span
+from streamsql.language.token_groups import closing, outside
 from streamsql.language.tokens import Token, unquote
 from streamsql.language.tree_nodes import Call, names_of_kind
 
@@ -47,14 +48,7 @@ def calls_of_tokens(tokens: Sequence[Token]) -> list[Call]:
 
 def _is_parted(tokens: Sequence[Token], opening: int) -> bool:
     """Whether the arguments of a call contain PARTITION BY or ORDER BY."""
-    depth = 0
-    for token in tokens[opening:]:
-        depth += (token.text == "(") - (token.text == ")")
-        if depth == 0:
-            return False
-        if depth == 1 and token.upper in ("PARTITION", "ORDER"):
-            return True
-    return False
+    return any(tokens[n].upper in ("PARTITION", "ORDER") for n in outside(tokens, opening + 1))
 
 
 def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
@@ -125,9 +119,6 @@ def in_queries_of(tokens: Sequence[Token]) -> Iterator[Span]:
             and tokens[at + 1].text == "("
             and tokens[at + 2].upper in ("SELECT", "WITH")
         ):
-            depth = 0
-            for end in range(at + 1, len(tokens)):
-                depth += (tokens[end].text == "(") - (tokens[end].text == ")")
-                if depth == 0:
-                    yield Span(tokens[at].start, tokens[end].end)
-                    break
+            close = closing(tokens, at + 1)
+            if close < len(tokens):
+                yield Span(tokens[at].start, tokens[close].end)

@@ -10,8 +10,7 @@ from streamsql.errors import RuleFault, Span
 from streamsql.language.expression import Expression
 from streamsql.language.query import Body, Query
 from streamsql.language.query_tree import Item
-from streamsql.language.token_groups import closing
-from streamsql.language.tokens import Token
+from streamsql.language.token_groups import CLOSING, closing, outside
 from streamsql.language.tree_nodes import exp_module, is_aggregate, name_of, span_of, widened
 
 _SESSIONS = frozenset(("session_window", "session"))
@@ -44,7 +43,10 @@ def _refuse_groups(query: Query, window: Any) -> None:
     word = next(t for t in query.tokens if t.upper == "GROUPS" and t.start >= behind)
     spec = window.args["spec"]
     counted = any(isinstance(spec.args.get(side), exp_module().Expr) for side in ("start", "end"))
-    frame = query.text[word.end : _end_of_parentheses(query.tokens, word)].strip()
+    tokens = query.tokens
+    inside = outside(tokens, tokens.index(word))
+    end = next((tokens[n].start for n in inside if tokens[n].text in CLOSING), tokens[-1].end)
+    frame = query.text[word.end : end].strip()
     own = "ROWS" if counted else "RANGE"
     raise RuleFault(
         "Spark has no GROUPS frame",
@@ -56,16 +58,6 @@ def _refuse_groups(query: Query, window: Any) -> None:
         span=word.span,
         code="OTHER_CONSOLE",
     )
-
-
-def _end_of_parentheses(tokens: tuple[Token, ...], inside: Token) -> int:
-    """Where the parentheses around a token end."""
-    depth = 0
-    for token in tokens[tokens.index(inside) :]:
-        depth += (token.text == "(") - (token.text == ")")
-        if depth < 0:
-            return token.start
-    return tokens[-1].end
 
 
 def _refuse_sessions(query: Query, window: Any, session: Span) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from streamsql.language.query import try_expression
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, quote_name, tokenize
 from streamsql.language.tree_nodes import exp_module
 
@@ -53,10 +54,10 @@ class Reading:
         tokens = tokenize(text, strict=False)
         out, end, at = "", 0, 0
         while at < len(tokens):
-            close = _close(tokens, at + 1)
             after_dot = at > 0 and tokens[at - 1].text == "."
-            call = tokens[at].kind == "word" and close is not None and not after_dot
-            read = self._call(text, tokens, at, close) if call and close is not None else None
+            opened = [token.text for token in tokens[at + 1 : at + 2]] == ["("] and not after_dot
+            close = closing(tokens, at + 1) if opened and tokens[at].kind == "word" else len(tokens)
+            read = self._call(text, tokens, at, close) if close < len(tokens) else None
             if read is None:
                 at += 1
                 continue
@@ -70,8 +71,7 @@ class Reading:
     def _call(self, text: str, tokens: Sequence[Token], at: int, close: int) -> tuple[str, int] | None:
         """Spark's form of the call at that token, and its last token; None if it stays as it is."""
         name = tokens[at].text.casefold()
-        arguments = _arguments(tokens, at + 1, close)
-        pieces = [text[a[0].start : a[-1].end] for a in arguments]
+        pieces = _arguments(text, tokens[at + 2 : close])
         if name in self.own:
             return None
         if name in GROUP_WINDOWS:
@@ -96,17 +96,22 @@ class Reading:
         return f"{function}({', '.join([moment, *(times[p] for p in places)])})"
 
 
+def _arguments(text: str, inside: Sequence[Token]) -> list[str]:
+    """The arguments of a call. inside: the tokens between its parentheses."""
+    return [text[item[0].start : item[-1].end] for item in items_of(inside) if item]
+
+
 def _distinct_count(text: str, tokens: Sequence[Token], at: int, close: int) -> tuple[str, int]:
     """count(DISTINCT x), with FILTER behind it, as the size of a set, which is exact."""
-    columns = [text[a[0].start : a[-1].end] for a in _arguments(tokens, at + 2, close)]
+    columns = _arguments(text, tokens[at + 3 : close])
     value = columns[0]
     if len(columns) > 1:
         not_null = " AND ".join(f"({c}) IS NOT NULL" for c in columns)
         value = f"CASE WHEN {not_null} THEN struct({', '.join(columns)}) END"
     filtered, last = "", close
-    if close + 2 < len(tokens) and tokens[close + 1].upper == "FILTER":
-        end = _close(tokens, close + 2)
-        if end is not None:
+    if [token.upper for token in tokens[close + 1 : close + 3]] == ["FILTER", "("]:
+        end = closing(tokens, close + 2)
+        if end < len(tokens):
             filtered, last = " " + text[tokens[close + 1].start : tokens[end].end], end
     return f"CAST(size(collect_set({value}){filtered}) AS BIGINT)", last
 
@@ -120,27 +125,3 @@ def interval_text(text: str) -> str:
     if isinstance(tree, exp_module().Interval) and tree.this is not None and tree.unit:
         return f"'{tree.this.name} {tree.unit.name.lower()}'"
     return text if isinstance(tree, exp_module().Literal) and tree.is_string else ""
-
-
-def _close(tokens: Sequence[Token], at: int) -> int | None:
-    """The parenthesis that closes the one at that token; None if there is none."""
-    if at >= len(tokens) or tokens[at].text != "(":
-        return None
-    depth = 0
-    for n in range(at, len(tokens)):
-        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
-        if depth == 0:
-            return n
-    return None
-
-
-def _arguments(tokens: Sequence[Token], start: int, close: int) -> list[list[Token]]:
-    """The tokens between these two, at their commas."""
-    pieces, depth, first = [], 0, start + 1
-    for n in range(start + 1, close + 1):
-        depth += (tokens[n].text in "([") - (tokens[n].text in ")]" and n < close)
-        if n == close or (tokens[n].text == "," and depth == 0):
-            if n > first:
-                pieces.append(list(tokens[first:n]))
-            first = n + 1
-    return pieces

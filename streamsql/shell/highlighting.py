@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
@@ -57,21 +58,16 @@ class SqlLexer(Lexer):
         if not text.startswith(self._head):
             self._head, self._head_lines = "", [[]]
         start = len(self._head)
-        lines = [*self._head_lines[:-1], [*self._head_lines[-1]]]
         end = start + MOST_AT_ONCE
         pieces, finished = pieces_of(text[start:end])
-        for number, piece in enumerate(pieces):
-            if number == finished:
-                self._head = text[: start + sum(len(p.text) for p in pieces[:finished])]
-                self._head_lines = [*lines[:-1], [*lines[-1]]]
-            _append(lines, f"class:{piece.kind}" if piece.kind else "", piece.text)
-        _append(lines, "", text[end:])
-        return lines
+        styled: StyleAndTextTuples = [
+            (f"class:{piece.kind}" if piece.kind else "", piece.text) for piece in pieces
+        ]
+        self._head = text[: start + sum(len(piece.text) for piece in pieces[:finished])]
+        self._head_lines = _continued(self._head_lines, styled[:finished])
+        return _continued(self._head_lines, [*styled[finished:], ("", text[end:])])
 
 
-def _append(lines: list[StyleAndTextTuples], style: str, text: str) -> None:
-    """Append a text, which may have several lines, to the last line."""
-    for number, part in enumerate(text.split("\n")):
-        if number:
-            lines.append([])
-        lines[-1].append((style, part))
+def _continued(lines: list[StyleAndTextTuples], pieces: StyleAndTextTuples) -> list[StyleAndTextTuples]:
+    """Lines with more pieces behind the last one, which may have several lines."""
+    return [*lines[:-1], *split_lines([*lines[-1], *pieces])]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from streamsql.features.testing.cases import Case
     from streamsql.features.testing.python_session import PythonSession
     from streamsql.features.testing.sessions import SessionFactory
+    from streamsql.runtime.session import Session
 
 ENDING = ".test.sql"
-_FACTORY = pytest.StashKey[Any]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,38 +44,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    return SqlFile.from_parent(parent, path=file_path) if file_path.name.endswith(ENDING) else None
+    """A file of tests by its name, and a file of SQL that is named itself."""
+    named = file_path.suffix == ".sql" and parent.session.isinitpath(file_path)
+    return SqlFile.from_parent(parent, path=file_path) if named or file_path.name.endswith(ENDING) else None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    factory = config.stash.get(_FACTORY, None)
+    factory = config.getoption("streamsql_sessions", None)
     if factory is not None:
         factory.close()
 
 
 def _factory(config: pytest.Config) -> SessionFactory:
-    """The sessions of this run, on a Spark that runs already in this process, or on one of their own."""
+    """The sessions of this run: those of `streamsql test`, else on a Spark that runs already in this process,
+    or on one of their own.
+    """
     from streamsql.cli.command_line import name_value_pairs
     from streamsql.features.testing.sessions import SessionFactory
     from streamsql.runtime.engine.pyspark_import import running_spark
     from streamsql.runtime.engine.settings import Settings
 
-    factory = config.stash.get(_FACTORY, None)
+    factory: SessionFactory | None = config.getoption("streamsql_sessions", None)
     if factory is None:
         given = name_value_pairs(config.getoption("--streamsql-conf"), "--streamsql-conf")
         variables = name_value_pairs(config.getoption("--streamsql-define"), "--streamsql-define")
         settings = Settings.make(given.pop("spark.master", "local[*]"), given)
         factory = SessionFactory(settings, variables=variables, spark=running_spark())
-        config.stash[_FACTORY] = factory
+        config.option.streamsql_sessions = factory
     return factory
 
 
 class SqlFile(pytest.File):
-    """A file of TESTs."""
+    """A file of TESTs. is_broken: whether its pipeline could not be loaded."""
+
+    is_broken = False
 
     def collect(self) -> Iterator[pytest.Item]:
         from streamsql.errors import StreamsqlError
-        from streamsql.features.testing.cases import collect
+        from streamsql.features.testing.cases import collect, script_of
         from streamsql.output.error_text import format_error
 
         try:
@@ -83,6 +90,10 @@ class SqlFile(pytest.File):
             raise self.CollectError(format_error(error)) from None
         if collection.errors:
             raise self.CollectError("\n".join(map(format_error, collection.errors)))
+        script = script_of(_shown(self.path))
+        if script and not any(case.pipelines or case.before for case in collection.cases):
+            words = f"there is no script {script} for the tests to run first; -f FILE names another"
+            self.warn(pytest.PytestWarning(words))
         for case in collection.cases:
             yield SqlTest.from_parent(self, name=case.name, case=case)
 
@@ -94,32 +105,64 @@ def _shown(path: Path) -> str:
 
 
 class SqlTest(pytest.Item):
-    """One TEST."""
+    """One TEST. Its pipeline is loaded as the item is set up: where that fails, the test is in error."""
 
     def __init__(self, *, case: Case, **parts: Any) -> None:
         super().__init__(**parts)
         self.case = case
+        self._open = ExitStack()
+
+    def setup(self) -> None:
+        from streamsql.features.testing.test_run import load_pipeline
+
+        assert isinstance(self.parent, SqlFile)
+        if self.parent.is_broken:
+            pytest.skip("the pipeline cannot be loaded, as above")
+        self.session_of_test = self._open.enter_context(_session(self.config))
+        with _explained():
+            self.parent.is_broken = True
+            load_pipeline(self.case, self.session_of_test)
+            self.parent.is_broken = False
 
     def runtest(self) -> None:
-        from streamsql.features.testing.reports import explained
-        from streamsql.features.testing.runner import run_case
-        from streamsql.runtime.engine.cancel import CancelToken
+        from streamsql.features.testing.test_run import run_case
 
-        outcome = run_case(self.case, _factory(self.config), CancelToken())
-        if outcome.error:
-            raise SqlFailure(explained(outcome.error)) from outcome.error
+        with _explained():
+            run_case(self.case, self.session_of_test)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if isinstance(excinfo.value, SqlFailure):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
+    def teardown(self) -> None:
+        self._open.close()
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.case.line - 1, self.name
 
 
-class SqlFailure(AssertionError):
-    """An EXPECT that does not hold, or another error of a TEST, as a person reads it."""
+@contextmanager
+def _explained() -> Iterator[None]:
+    """A context whose errors fail the test with what a person reads."""
+    from streamsql.errors import StreamsqlError
+    from streamsql.features.testing.test_run import explained
+
+    text = ""
+    try:
+        yield
+    except StreamsqlError as error:
+        text = explained(error)
+    if text:
+        pytest.fail(text, pytrace=False)
+
+
+@contextmanager
+def _session(config: pytest.Config) -> Iterator[Session]:
+    """A session of its own. Ends the whole run when Spark cannot start."""
+    from streamsql.errors import StartFault
+    from streamsql.output.error_text import format_error
+
+    try:
+        with _factory(config).session() as session:
+            yield session
+    except StartFault as fault:
+        pytest.exit(format_error(fault), returncode=fault.exit_code)
 
 
 @pytest.fixture
@@ -127,6 +170,5 @@ def streamsql(request: pytest.FixtureRequest) -> Iterator[PythonSession]:
     """A session for a Python test: `load` a pipeline, `run` statements of a TEST, and read `rows`."""
     from streamsql.features.testing.python_session import PythonSession
 
-    factory = _factory(request.config)
-    with factory.session() as session:
+    with _session(request.config) as session:
         yield PythonSession(session)

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import processor
 
-from streamsql.features.testing.cases import Case, collect
-from streamsql.features.testing.runner import Outcome, run_cases
+from streamsql.features.testing.cases import collect
 from streamsql.features.testing.sessions import SessionFactory
-from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.features.testing.test_run import load_pipeline, run_case
 from streamsql.runtime.engine.settings import Settings
 
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 100
@@ -35,14 +34,6 @@ END TEST;
 """
 
 
-class Silent:
-    def begins(self, case: Case, number: int, count: int) -> None:
-        pass
-
-    def ends(self, outcome: Outcome) -> None:
-        assert outcome.passed, outcome.error
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "words.test.sql"
@@ -51,11 +42,16 @@ def main() -> None:
         factory = SessionFactory(Settings.make("local[*]", {}))
         with factory.session():
             started, before = time.monotonic(), processor.seconds()
-        outcomes: list[Outcome] = []
-        run_cases(collect([str(file)], []).cases, factory, Silent(), CancelToken(), outcomes)
+        seconds = list[float]()
+        for case in collect([str(file)], []).cases:
+            with factory.session() as session:
+                start = time.monotonic()
+                load_pipeline(case, session)
+                run_case(case, session)
+                seconds.append(time.monotonic() - start)
         ended, used = time.monotonic(), processor.seconds() - before
         factory.close()
-    one = statistics.median(outcome.seconds for outcome in outcomes)
+    one = statistics.median(seconds)
     print(
         f"Spark {started - began:.1f} s, {COUNT} tests {ended - started:.1f} s ({used:.1f} s of processor), "
         f"median of one {one:.2f} s"

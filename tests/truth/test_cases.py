@@ -6,7 +6,6 @@ streams of files, with real files in real folders, and errors that are known by 
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from collections.abc import Collection, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, in_main_run
+from sql_cases import results_of
 from truth.cases import Case, definitions, groups, is_test, sql_test
 
 from streamsql.calls import Node
@@ -23,11 +23,7 @@ from streamsql.connectors.base import Connector
 from streamsql.connectors.registry import connectors
 from streamsql.definitions import Sink
 from streamsql.errors import StreamsqlError
-from streamsql.features.testing.cases import collect
-from streamsql.features.testing.reports import TextReport
-from streamsql.features.testing.runner import Outcome, run_cases
 from streamsql.features.testing.sessions import SessionFactory
-from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
 
 ROOMS = ("streamsql/plan/", "streamsql/runtime/", "streamsql/features/testing/", "tests/truth/")
@@ -91,12 +87,9 @@ NIGHTLY = [name for name in AS_TESTS if name not in MAIN]
 def test_cases_pass_as_tests(group: str, tests: list[str], factory: SessionFactory, tmp_path: Path) -> None:
     file = tmp_path / f"{group}.test.sql"
     file.write_text("SET spark.sql.session.timeZone = UTC;\n\n" + "\n".join(tests), "utf-8")
-    collection = collect([str(file)], [])
-    assert not collection.errors
-    out, outcomes = io.StringIO(), list[Outcome]()
-    run_cases(collection.cases, factory, TextReport(out), CancelToken(), outcomes)
-    assert len(outcomes) == len(tests)
-    assert [o.case.name for o in outcomes if not o.passed] == [], out.getvalue()
+    results = results_of([str(file)], factory)
+    assert len(results) == len(tests)
+    assert not "\n".join(filter(None, results.values()))
 
 
 # ---- errors that are known by their words -------------------------------------------------------

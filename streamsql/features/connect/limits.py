@@ -1,4 +1,4 @@
-"""What a console on a Spark Connect server does: one table, which planning checks and HELP connect shows.
+"""What a console on a Spark Connect server does not do: a table that planning checks, and HELP connect shows.
 
 A Connect session has neither the driver's JVM nor a callback into this process. What needs one of them is
 refused here, before Spark is asked.
@@ -31,15 +31,12 @@ from streamsql.plan.streaming.rules import Choice
 
 
 @dataclass(frozen=True)
-class Ability:
-    """One thing that a console does. works: "yes" or "no"; note: in which way, or why not; hint: what to
-    type instead.
-    """
+class Lack:
+    """What a Connect session does not do, why, and what to type instead."""
 
     what: str
-    works: str
-    note: str
-    hint: str = ""
+    why: str
+    hint: str
 
 
 READS = ("csv", "json", "parquet", "orc", "text", "xml", "avro", "kafka", "socket", "rate",
@@ -48,138 +45,76 @@ WRITES = ("csv", "json", "parquet", "orc", "text", "xml", "avro", "kafka", "noop
 _TEMPORARY = ("noop", "memory")
 """The sinks whose queries may have a temporary checkpoint."""
 
-ABILITIES = {
-    "select": Ability("SELECT over tables, views and files", "yes", "on the server"),
-    "spark": Ability(
-        "statements of Spark: CREATE TABLE, CREATE VIEW, INSERT of rows, SHOW TABLES",
-        "yes",
-        "temporary views are those of the session, and stay in it",
-    ),
-    "reads": Ability(
-        f"CREATE STREAM USING {', '.join(READS)}; CREATE STREAM … AS SELECT",
-        "yes",
-        "paths and brokers are those of the server, which needs the packages of kafka and avro",
-        "a stream of files or of kafka",
-    ),
-    "writes": Ability(
-        f"INSERT INTO a sink USING {', '.join(WRITES[:-1])}, or into a table",
-        "yes",
-        "streaming and static",
-        "CREATE SINK … USING parquet, kafka or noop, or CREATE LIVE TABLE",
-    ),
-    "triggers": Ability(
-        "TRIGGER EVERY, AVAILABLE NOW, ONCE, CONTINUOUS; OUTPUT MODE", "yes", "as on a local Spark"
-    ),
-    "checkpoint": Ability(
-        "CHECKPOINT 'path'",
-        "yes",
-        "a folder of the server or of its cluster; or SET spark.sql.streaming.checkpointLocation = 'path'",
-        "CHECKPOINT '/folder/of/the/server', or SET spark.sql.streaming.checkpointLocation = "
-        "'/folder/of/the/server';",
-    ),
-    "live": Ability(
-        "CREATE LIVE TABLE … AS SELECT over streams",
-        "yes",
-        "the memory sink of the server keeps all rows in its memory, in output mode append or complete; "
-        "START QUERY computes it again from the beginning",
-    ),
-    "stream select": Ability(
-        "SELECT over a stream",
-        "yes",
-        "refreshes in place at the prompt, until q or Ctrl-C; a script reads all available input",
-    ),
-    "queries": Ability(
-        "SHOW QUERIES, DESCRIBE QUERY, SHOW PROGRESS, STOP, START, AWAIT, DROP QUERY",
-        "yes",
-        "also after leaving and attaching again; STOP waits for the end of a micro-batch",
-    ),
-    "refresh": Ability(
+LACKS = {
+    "refresh": Lack(
         "a live table, or a query, over live tables",
-        "no",
         "this process would compute it after each micro-batch",
         "CREATE TEMPORARY VIEW name AS SELECT … over the live table: it is always up to date",
     ),
-    "mixed": Ability(
+    "mixed": Lack(
         "a live table over live tables and streams",
-        "no",
         "each row of a stream would be used once, with the rows that the live tables have at that moment",
         "CREATE LIVE TABLE name AS SELECT * FROM the stream; then CREATE TEMPORARY VIEW … AS SELECT … over "
         "live tables only: it is always up to date; or write OUTPUT MODE APPEND: then each row is used once",
     ),
-    "live limits": Ability(
+    "live limits": Lack(
         "KEY of a live table, and RETAIN",
-        "no",
         "the memory sink keeps each row that is written into it",
         "omit the clause",
     ),
-    "watch": Ability(
-        "WATCH of a live table",
-        "yes",
-        "fetches up to 10,000 rows whenever its query has reported a micro-batch, about once a second",
+    "stages": Lack(
+        "SHOW STAGES", "nothing runs in stages there", "SHOW QUERIES"
     ),
-    "stages": Ability(
-        "SHOW STAGES", "no", "nothing runs in stages there", "SHOW QUERIES"
-    ),
-    "values": Ability(
+    "values": Lack(
         "streams USING values or python, sinks USING memory, console, jdbc, foreach, foreach_batch or python",
-        "no",
         "their rows pass through this process",
         "a stream of files or of kafka; CREATE LIVE TABLE; a sink of files or of kafka",
     ),
-    "several": Ability(
+    "several": Lack(
         "several sinks, EXECUTE STATEMENT SET",
-        "no",
         "a function of this process would write each micro-batch",
         "an INSERT for each sink",
     ),
-    "functions": Ability(
+    "functions": Lack(
         "functions and processors in Python",
-        "no",
         "the server does not have their modules",
         "a function of Spark, or a console without --remote",
     ),
-    "clauses": Ability(
+    "clauses": Lack(
         "RESTART, ON LATE INTO, ON MALFORMED INTO, FROM NOW, FROM BEGINNING, TRIGGER REAL TIME",
-        "no",
         "the console would have to stay, or to change files and settings of the server",
         "omit the clause; another CHECKPOINT begins anew",
     ),
-    "drain": Ability(
-        "STOP QUERY … WITH DRAIN", "no", "it starts the query a second time", "AWAIT QUERY … IDLE; then STOP"
+    "drain": Lack(
+        "STOP QUERY … WITH DRAIN", "it starts the query a second time", "AWAIT QUERY … IDLE; then STOP"
     ),
-    "registry": Ability(
+    "registry": Lack(
         "messages in avro or protobuf with a schema, or from a schema registry",
-        "no",
         "this process would convert them",
         "FORMAT json, csv, text or raw",
     ),
-    "state": Ability(
+    "state": Lack(
         "STATE OF QUERY, LATE ROWS OF QUERY, DESCRIBE CHECKPOINT, SHOW BATCHES",
-        "no",
         "they read the checkpoint through the JVM of the driver",
         "CREATE TEMPORARY VIEW s USING statestore OPTIONS (path '/the/checkpoint'); SELECT * FROM s;",
     ),
-    "event time": Ability(
+    "event time": Lack(
         "WHY, VERIFY QUERY, FLUSH QUERY, ADVANCE STREAM, SHOW LATENESS",
-        "no",
         "they read plans and checkpoints through the JVM of the driver",
         "DESCRIBE QUERY shows the watermark and the late rows",
     ),
-    "preview": Ability(
+    "preview": Lack(
         "PREVIEW, SHOW TOPICS, COPY FROM, COPY TO, SUMMARIZE",
-        "no",
         "they read files and brokers from this machine",
         "SELECT * FROM csv.`/folder/of/the/server` LIMIT 10",
     ),
-    "export": Ability(
+    "export": Lack(
         "EXPORT QUERY",
-        "no",
         "its program is for spark-submit",
         "a console without --remote; SPARK_REMOTE=sc://HOST:15002 runs its program on the server",
     ),
-    "detach": Ability(
+    "detach": Lack(
         "DETACH, SHOW SERVER, STOP SERVER",
-        "no",
         "the queries are those of the Connect server, and go on by themselves",
         "EXIT",
     ),
@@ -191,11 +126,11 @@ _IN_PROGRAMS = frozenset({"spark", "F", "result", "query", "checkpoint", "filled
 
 def refusal(kind: str, span: Span | None, subject: str = "") -> RuleFault:
     """The fault of what a Connect session does not do. subject: instead of the words of the table."""
-    ability = ABILITIES[kind]
+    lack = LACKS[kind]
     return RuleFault(
-        f"{subject or ability.what}: not on a Spark Connect server",
-        detail=ability.note,
-        hint=ability.hint,
+        f"{subject or lack.what}: not on a Spark Connect server",
+        detail=lack.why,
+        hint=lack.hint,
         span=span,
         code="NOT_ON_CONNECT",
     )
@@ -277,7 +212,8 @@ def _checked_run(plan: Run, span: Span, server: Server) -> Run:
         raise RuleFault(
             f"the query {plan.query.name} needs a folder for its checkpoint",
             detail="the folder of this console is not on the server",
-            hint=ABILITIES["checkpoint"].hint,
+            hint="CHECKPOINT '/folder/of/the/server', or SET spark.sql.streaming.checkpointLocation = "
+            "'/folder/of/the/server';",
             span=span,
             code="CHECKPOINT_NEEDED",
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from streamsql.errors import Source, Span, StreamsqlError
 from streamsql.features.fmt.atoms import Atom, Comment, atoms_of, comments_of, with_unary
-from streamsql.features.fmt.compound_places import CompoundReader, NotCompound, begins_compound
+from streamsql.features.fmt.compound_places import begins_compound, read_compound
 from streamsql.features.fmt.documents import SPACE, Doc, Line, printed
 from streamsql.features.fmt.keyword_places import PlaceReader, Places, all_nodes
 from streamsql.features.fmt.statement_layout import statement_doc
@@ -181,9 +181,7 @@ def _check_queries(text: str, node: Node) -> None:
 
 def _compound(source: Source, text: str, masked: str, reader: PlaceReader, shift: int) -> Places | None:
     """The keywords and lines of BEGIN … END; None for one that is kept as written."""
-    try:
-        CompoundReader(reader).read()
-    except NotCompound:
+    if not read_compound(reader):
         return None
     return _with_nested(source, text, masked, reader.places, shift, in_test=False, of_spark=True)
 

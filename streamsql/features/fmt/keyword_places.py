@@ -65,7 +65,7 @@ class Places:
 
 
 _SPACED = frozenset(["ColumnDefs", "Options", "Key", "PartitionedBy", "ColumnNames", "Chart"])
-_TREES = frozenset(["Query", "QueryStart", "Expression"])
+_TREES = frozenset(["Query", "QueryStart", "Expression", "Condition", "LoopQuery"])
 CLAUSES = frozenset(
     """Options OnMalformed Watermark Comment OutputMode Trigger Checkpoint Restart Begins Retain PartitionedBy
     AsQuery Format Key""".split()
@@ -101,6 +101,10 @@ class PlaceReader:
                 self._body(self._inside(start, node.span.end))
             else:
                 places.pieces.append((start, node.span.end))
+        elif node.name == "Inner":
+            places.nested.append((start, node.span.end))
+        elif node.name == "Declared":
+            pass  # see compound_places.py
         elif not node.parts and node.span.start < node.span.end:
             places.pieces.append((start, node.span.end))
         self._clause(node)
@@ -127,7 +131,7 @@ class PlaceReader:
 
     def _tree(self, node: Node) -> None:
         tokens = self._inside(node.span.start, node.span.end)
-        if node.name == "Query":
+        if node.name in ("Query", "LoopQuery"):
             self.places.queries.append((node.span.start, node.span.end))
             self.query(tokens)
         elif node.name == "QueryStart":

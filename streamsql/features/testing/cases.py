@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streamsql.errors import InputFault, Source, Span, StreamsqlError, UsageFault
+from streamsql.errors import InputFault, Source, Span, StreamsqlError
 from streamsql.language.parser import Written, name_of_test, parse, split_script
 from streamsql.output.script_files import read_file
 
@@ -34,11 +32,6 @@ class Case:
     def line(self) -> int:
         return self.source.line_column(self.written.span.start)[0]
 
-    @property
-    def title(self) -> str:
-        """Its file and name."""
-        return f"{self.source.name}::{self.name}"
-
 
 @dataclass
 class Collection:
@@ -46,32 +39,6 @@ class Collection:
 
     cases: list[Case] = field(default_factory=list)
     errors: list[StreamsqlError] = field(default_factory=list)
-
-
-def files_of_tests(paths: Iterable[str]) -> list[str]:
-    """The files of tests that are named, and those in folders that are. Raises UsageFault."""
-    files: list[str] = []
-    for path in paths:
-        if not Path(path).is_dir():
-            files.append(path)
-            continue
-        inside = sorted(_inside(path))
-        if not inside:
-            raise UsageFault(f"there is no file *{ENDING} in {path}", hint="streamsql test FILE")
-        files += inside
-    return list(dict.fromkeys(files))
-
-
-def _inside(folder: str) -> Iterator[str]:
-    """The files of tests in a folder and its folders, but not those of hidden ones and of virtual
-    environments, as pytest does.
-    """
-    for path, folders, files in os.walk(folder):
-        folders[:] = [f for f in folders if not f.startswith(".") and f != "node_modules"]
-        if path != folder and "pyvenv.cfg" in files:
-            folders[:] = []
-            continue
-        yield from (str(Path(path, f)) for f in files if f.endswith(ENDING))
 
 
 def collect(files: Iterable[str], pipelines: Sequence[str]) -> Collection:
@@ -132,10 +99,3 @@ def _collect(source: Source, pipelines: tuple[Source, ...], collection: Collecti
             code="MISSING_TEST",
         )
     collection.cases += names.values()
-
-
-def chosen(cases: Iterable[Case], pattern: str) -> list[Case]:
-    """The tests whose file or name contains a text, or matches a pattern with * or ?."""
-    asked = pattern.casefold()
-    wild = asked if any(c in asked for c in "*?[") else f"*{asked}*"
-    return [c for c in cases if fnmatch.fnmatchcase(c.title.casefold(), wild) or asked in c.title.casefold()]

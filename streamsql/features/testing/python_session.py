@@ -9,9 +9,8 @@ from typing import Any
 from streamsql.errors import Source, StreamsqlError
 from streamsql.features.testing.bench import Bench
 from streamsql.features.testing.pipeline import Pipeline
-from streamsql.features.testing.reports import explained
 from streamsql.features.testing.statement import Test
-from streamsql.features.testing.test_run import run_test
+from streamsql.features.testing.test_run import explained, run_test
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Name
 from streamsql.output.script_files import read_file

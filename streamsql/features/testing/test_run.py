@@ -1,4 +1,4 @@
-"""Runs the statements of one TEST."""
+"""Runs one TEST: its pipeline, then its statements."""
 
 from __future__ import annotations
 
@@ -7,17 +7,64 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.definitions import Query
-from streamsql.errors import Source, StreamsqlError
+from streamsql.errors import Source, StreamsqlError, UnmetExpectation
 from streamsql.features.testing import statement as statements
 from streamsql.features.testing.bench import Bench
+from streamsql.features.testing.cases import Case
 from streamsql.features.testing.expectations import EXPECTATIONS
 from streamsql.features.testing.further_rows import prepared
+from streamsql.features.testing.pipeline import Pipeline
 from streamsql.features.testing.statement import ExpectFailure, Test
+from streamsql.language.parser import parse
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.query import StartQuery, StopQuery
 from streamsql.language.tokens import quote_name
+from streamsql.output.control_characters import harmless
+from streamsql.output.document import PLAIN
+from streamsql.output.drawn_tables import draw
+from streamsql.output.error_text import format_error
+from streamsql.results import Rows
+from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.queries.run import BUSY
+from streamsql.runtime.session import Session
+
+
+def load_pipeline(case: Case, session: Session) -> None:
+    """Run the scripts under test, and what stands before the test in its file. session: of this test alone.
+    Raises the first error, at its place.
+    """
+    pipeline = Pipeline(session, CancelToken())
+    try:
+        for source in case.pipelines:
+            pipeline.load(source)
+        pipeline.run(case.before)
+    except StreamsqlError as error:
+        raise error.at(case.source, case.written.span) from error.__cause__
+
+
+def run_case(case: Case, session: Session) -> None:
+    """Run a test in the session that has its pipeline. Raises its first error, at its place."""
+    session.variables["here"] = str(Path(case.source.name).parent)
+    try:
+        test = parse(case.written, session.variables)
+        assert isinstance(test, Test)
+        run_test(Bench(session, CancelToken()), test, case.source)
+    except StreamsqlError as error:
+        raise error.at(case.source, case.written.span) from error.__cause__
+
+
+def explained(error: StreamsqlError) -> str:
+    """An error as lines: its place, what is wrong, and the rows that are missing or too many as a table."""
+    text = format_error(error)
+    if isinstance(error, UnmetExpectation) and error.rows:
+        numeric = tuple(all(_is_number(v) for v in column) for column in zip(*error.rows, strict=True))
+        text += "\n" + "\n".join(draw(Rows((), error.columns, error.rows, numeric), PLAIN).lines)
+    return harmless(text)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (hasattr(value, "__float__") and not isinstance(value, bool))
 
 
 def run_test(bench: Bench, test: Test, source: Source) -> None:

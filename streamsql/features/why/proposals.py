@@ -108,9 +108,9 @@ def shown_now(evidence: Evidence) -> str:
     return join(f"CREATE LIVE TABLE {quote_name(name)} OUTPUT MODE UPDATE AS {text}")
 
 
-def previewed(stream: Stream) -> str:
-    """Show what the source of a stream gives."""
-    return join(f"PREVIEW {quote_name(stream.name)}")
+def previewed(stream: Stream | None) -> str:
+    """Show what the source of a stream gives; "" for none, and for one over other streams."""
+    return join(f"PREVIEW {quote_name(stream.name)}") if stream is not None and stream.connector else ""
 
 
 def state_shown(evidence: Evidence) -> str:

@@ -134,12 +134,8 @@ def _null_times(evidence: Evidence, event_time: EventTime) -> Verdict | None:
         sentence=f"the event time {event_time.column} of {event_time.relation} is NULL in {row['bad']:,} of "
         f"{count(row['n'], 'row')}: those rows are in no window",
         facts=tuple(facts),
-        proposal=proposals.replaced(evidence, change) if change else _shown(stream),
+        proposal=proposals.replaced(evidence, change) if change else proposals.previewed(stream),
     )
-
-
-def _shown(stream: Stream | None) -> str:
-    return proposals.previewed(stream) if stream is not None and stream.connector else ""
 
 
 def _empty(evidence: Evidence, event_time: EventTime) -> bool:

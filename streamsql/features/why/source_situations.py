@@ -123,7 +123,7 @@ def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
             situation="NO_DATA",
             sentence=f"no data: the folder {listed.folder} of {stream.name} {what}",
             facts=(*facts, ("to resolve it", _FILE)),
-            proposal=_replaced(evidence, change) if change else proposals.previewed(stream),
+            proposal=proposals.replaced(evidence, change) if change else proposals.previewed(stream),
         )
     for why, files in listed.passed_over:
         example = os.path.basename(sorted(files)[0])
@@ -138,7 +138,7 @@ def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
         sentence=f"no data: the folder {listed.folder} has no file that {stream.name} reads; "
         f"{count(len(files), 'file')} there {'is' if len(files) == 1 else 'are'} {why}",
         facts=tuple(facts),
-        proposal=_replaced(evidence, change) if change else proposals.previewed(stream),
+        proposal=proposals.replaced(evidence, change) if change else proposals.previewed(stream),
     )
 
 
@@ -178,10 +178,6 @@ def _near(folder: str) -> str:
     hint = did_you_mean(name, folders)
     near = next((n for n in folders if n in hint and n != name), "") if hint else ""
     return os.path.join(parent, near) if near else ""
-
-
-def _replaced(evidence: Evidence, stream: Stream) -> str:
-    return proposals.replaced(evidence, stream)
 
 
 def _of_topic(

@@ -62,7 +62,7 @@ def _ahead(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact], lim
     which = f"1 row of {newest} has" if row["ahead"] == 1 else f"{row['ahead']:,} rows up to {newest} have"
     by = length((row["newest"] - row["sane"]) / 1_000)
     day = shown(limit, evidence.zone).partition(" ")[0]
-    column, stream, proposal = quote_name(time.column), time.stream, _shown(time)
+    column, stream, proposal = quote_name(time.column), time.stream, proposals.previewed(time.stream)
     if stream is not None and stream.watermark and not stream.watermark.computed:
         guard = f"if({column} < {moment_text(day)}, {column}, NULL)"
         proposal = proposals.replaced(evidence, proposals.computed(stream, time.column, guard))
@@ -84,10 +84,6 @@ def _arrival(evidence: Evidence, limit: int) -> str:
     return ""
 
 
-def _shown(time: EventTime) -> str:
-    return proposals.previewed(time.stream) if time.stream and time.stream.connector else ""
-
-
 def _far_future(
     evidence: Evidence, time: EventTime, row: Any, facts: list[Fact], limit: int
 ) -> Verdict | None:
@@ -99,7 +95,7 @@ def _far_future(
     unit, factor, call = fitting[0]
     facts.append((f"read as {unit}", shown(row["newest"] // factor, evidence.zone)))
     stream: Stream | None = time.stream
-    proposal = _shown(time)
+    proposal = proposals.previewed(time.stream)
     if stream and stream.watermark and stream.connector:
         change, text = stream, f"{call}({quote_name(time.column)})"
         if stream.watermark.computed:
@@ -118,7 +114,7 @@ def _far_future(
 def _in_1970(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact]) -> Verdict:
     """Seconds that were read as milliseconds, or zeros."""
     watermark = time.stream.watermark if time.stream else None
-    proposal = _shown(time)
+    proposal = proposals.previewed(time.stream)
     if time.stream and watermark and watermark.computed and "timestamp_millis" in watermark.computed.text:
         text = watermark.computed.text.replace("timestamp_millis", "timestamp_seconds")
         proposal = proposals.replaced(evidence, proposals.computed(time.stream, time.column, text))

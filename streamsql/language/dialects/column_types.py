@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from streamsql.language.dialects.edits import Edit
+from streamsql.language.edits import Edit
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.token_groups import closing
 from streamsql.language.tokens import Token

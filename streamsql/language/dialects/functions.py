@@ -228,7 +228,7 @@ def _guard(guard: Guarded, text: str, dialect: str, own: Collection[str]) -> str
             guard.own.append(token.text)
             end = token.end
         elif close < len(tokens):
-            arguments = list(items_of(list(tokens[at + 2 : close])))
+            arguments = list(items_of(tokens[at + 2 : close]))
             found = next((f for row in rows[name] if (f := _matched(row, text, arguments))), None)
             if found:
                 number = len(guard.calls)

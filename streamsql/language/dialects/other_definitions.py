@@ -130,7 +130,7 @@ def _with_own_watermark(text: str, tokens: list[Token]) -> str:
     if close == len(tokens):
         return ""
     parts = _Definition("")
-    for item in items_of(tokens[opening + 1 : close]):
+    for item in items_of(tokens[opening + 1 : close], of_types=True):
         _column(parts, text, item)
     behind, before = text[tokens[close].end :].strip(), text[: tokens[opening].start]
     if not parts.time:
@@ -167,7 +167,7 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
     at += 1
     if at < len(tokens) and tokens[at].text == "(":
         close = closing(tokens, at)
-        for item in items_of(tokens[at + 1 : close]):
+        for item in items_of(tokens[at + 1 : close], of_types=True):
             _column(parts, text, item)
         at = close + 1
     own = {"USING", "OPTIONS"} if kind == "SINK" or "INCLUDE" in words[at:] else {"USING", "AS"}

@@ -10,13 +10,13 @@ from streamsql.config.preferences import DIALECTS
 from streamsql.errors import EngineFault, Span, StreamsqlError, SyntaxFault
 from streamsql.language import redaction  # noqa: F401 — errors hide secrets by it
 from streamsql.language.console_clauses import cut
-from streamsql.language.dialects.edits import OwnText
 from streamsql.language.dialects.hints import hint_of
 from streamsql.language.dialects.other_definitions import own_definition, sql_function
 from streamsql.language.dialects.pieces import Piece, pieces_of
 from streamsql.language.dialects.statements import Habit, own_form
 from streamsql.language.dialects.streaming import TimeOf, own_clauses
 from streamsql.language.dialects.translation import is_readable, translated
+from streamsql.language.edits import OwnText
 from streamsql.language.reference import functions, keywords
 from streamsql.language.tokens import Token, tokenize
 from streamsql.language.window_words import window_names

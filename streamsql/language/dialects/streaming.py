@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from streamsql.errors import SyntaxFault
-from streamsql.language.dialects.edits import Edit, OwnText, apart, edited
 from streamsql.language.dialects.expressions import TAKE_LAMBDAS
-from streamsql.language.token_groups import closing
+from streamsql.language.edits import Edit, OwnText, apart, edited
+from streamsql.language.token_groups import closing, outside
 from streamsql.language.tokens import Token, unquote
 
 TimeOf = Callable[[str], str]
@@ -140,10 +140,10 @@ def _window(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         if keys is None or "SIZE" not in sizes or close == len(tokens):
             return
         times = [sizes[name] for name in ("ADVANCE", "SIZE") if name in sizes]
-        depth, end = 0, keys + 2
-        while end < len(tokens) and depth >= 0 and not (depth == 0 and tokens[end].upper in _AFTER_KEYS):
-            depth += (tokens[end].text == "(") - (tokens[end].text == ")")
-            end += depth >= 0
+        behind = outside(tokens, keys + 2)
+        end = next(
+            (n for n in behind if tokens[n].text == ")" or tokens[n].upper in _AFTER_KEYS), len(tokens)
+        )
         grace = sizes.get("GRACE")
         note = (
             f" /* GRACE PERIOD is the delay of the watermark of the stream: DELAY OF {grace} */"
@@ -202,7 +202,8 @@ def _within(text: str, tokens: Sequence[Token], at: int, time_of: TimeOf) -> Ite
         for n in range(at + 1, on)
         if tokens[n].kind == "number" and tokens[n - 1].upper != "PERIOD"
     ]
-    end = _end_of_condition(tokens, on + 1)
+    ends = (n for n in outside(tokens, on + 1) if tokens[n].text in _ENDS or tokens[n].upper in _AFTER_ON)
+    end = next(ends, len(tokens))
     right = tokens[at - 1].text
     sides = [tokens[n].text for n in range(on + 1, end - 1) if tokens[n + 1].text == "."]
     left = next((s for s in sides if s.casefold() != right.casefold()), "…")
@@ -214,13 +215,7 @@ def _within(text: str, tokens: Sequence[Token], at: int, time_of: TimeOf) -> Ite
     yield place, place, own
 
 
-def _end_of_condition(tokens: Sequence[Token], start: int) -> int:
-    depth = 0
-    for n in range(start, len(tokens)):
-        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
-        if depth < 0 or (depth == 0 and (tokens[n].upper in _AFTER_ON or tokens[n].text == ";")):
-            return n
-    return len(tokens)
+_ENDS = frozenset((")", ";"))
 
 
 def _relations(tokens: Sequence[Token]) -> dict[str, str]:

@@ -10,11 +10,11 @@ from functools import cache
 from typing import Any
 
 from streamsql.language.dialects.column_types import type_edits
-from streamsql.language.dialects.edits import Edit, OwnText, apart, edited
 from streamsql.language.dialects.expressions import Untranslatable, fixed, sql_of
 from streamsql.language.dialects.functions import guarded
 from streamsql.language.dialects.pieces import Piece, pieces_of, placeholder
 from streamsql.language.dialects.streaming import TimeOf, word_edits
+from streamsql.language.edits import Edit, OwnText, apart, edited
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.token_groups import select_lists
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from streamsql.errors import RuleFault, Source, Span, SyntaxFault, did_you_mean
-from streamsql.language.durations import duration_of, seconds
+from streamsql.errors import Source, Span, SyntaxFault, did_you_mean
+from streamsql.language.durations import duration_of
 from streamsql.language.grammar import Node, text_of
 from streamsql.language.origin import Origin
 from streamsql.language.tokens import tokenize
@@ -24,7 +24,7 @@ class Statement:
     a read-only console accepts it; of_pipeline: whether a test executes it when it loads a pipeline; defines,
     refers: the kind of entry that its `name` defines, or that must exist for it (unless `if_exists`): stream,
     sink, live_table, function or query; not_on_connect: what a Spark Connect server lacks for it, a key of
-    ABILITIES of the feature `connect`.
+    LACKS of the feature `connect`.
     """
 
     topic: ClassVar[str]
@@ -154,7 +154,8 @@ class Restart:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryClauses:
-    """The clauses of a statement that starts a query. begins: see begins_of; late: of ON LATE INTO."""
+    """The clauses of a statement that starts a query. begins: now, beginning or accept,
+    "" for the existing checkpoint; late: of ON LATE INTO."""
 
     query_name: Name | None = None
     output_mode: Name | None = None
@@ -308,19 +309,6 @@ def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def options_of(node: Node | None) -> tuple[Option, ...]:
-    """The options of an Options node. Raises SyntaxFault for a duplicate key."""
-    options: list[Option] = []
-    keys: set[str] = set()
-    for part in node.all("Option") if node else []:
-        key, value = name_of(part.get("OptionKey")), name_of(part.get("OptionValue"))
-        if key.value.casefold() in keys:
-            raise SyntaxFault(f"option {key} is given twice", span=key.span, code="DUPLICATE_NAME")
-        keys.add(key.value.casefold())
-        options.append(Option(key, value))
-    return tuple(options)
-
-
 def watermark_of(source: Source, node: Node | None) -> Watermark | None:
     """A Watermark or InWatermark node."""
     if node is None:
@@ -338,44 +326,6 @@ def watermark_of(source: Source, node: Node | None) -> Watermark | None:
             name_of(computed.get("Alias")), delay, fragment_of(source, expression), duration.span
         )
     return Watermark(name_of(node.get("ColumnName")), delay, None, duration.span)
-
-
-def begins_of(node: Node | None) -> str:
-    """The position from which a query starts: now, beginning, accept, or "" for the existing checkpoint."""
-    words = ("NOW", "BEGINNING", "ACCEPT")
-    return next((w.lower() for w in words if node and node.has(w)), "")
-
-
-def trigger_of(node: Node | None) -> Trigger | None:
-    if node is None:
-        return None
-    for rule, kind in (("Every", "every"), ("ContinuousEvery", "continuous"), ("RealTimeEvery", "real_time")):
-        part = node.get(rule)
-        if part:
-            duration = part.get("Duration")
-            assert duration
-            return Trigger(kind, duration_of(duration), node.span)
-    return Trigger("available_now" if node.has("AVAILABLE") else "once", "", node.span)
-
-
-def restart_of(node: Node | None) -> Restart | None:
-    """A Restart node. Raises SyntaxFault if the number is not valid or the delay between retries is zero."""
-    if node is None:
-        return None
-    number, duration = node.get("Number"), node.get("Duration")
-    assert number and duration
-    times = count_of(
-        number, "RESTART takes a whole number of times", "RESTART 3 TIMES EVERY INTERVAL 10 SECONDS"
-    )
-    every = duration_of(duration)
-    if seconds(every) <= 0:
-        raise RuleFault(
-            "the delay between retries must not be zero",
-            hint="EVERY INTERVAL 10 SECONDS",
-            span=duration.span,
-            code="BAD_DURATION",
-        )
-    return Restart(times, every)
 
 
 MOST = 2**31 - 1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
 
-from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.errors import RuleFault, Source, Span, SyntaxFault
 from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
@@ -22,7 +22,6 @@ from streamsql.language.statements.base import (
     Statement,
     Trigger,
     Watermark,
-    begins_of,
     check_type,
     clause,
     columns_of,
@@ -31,9 +30,6 @@ from streamsql.language.statements.base import (
     name_of,
     new_name_of,
     one_line,
-    options_of,
-    restart_of,
-    trigger_of,
     watermark_of,
 )
 
@@ -140,7 +136,17 @@ def _query(node: Node, source: Source) -> Fragment | None:
 
 
 def _options(node: Node, source: Source) -> tuple[Option, ...]:
-    return options_of(clause(node, "Options"))
+    """Raises SyntaxFault for a duplicate key."""
+    written = clause(node, "Options")
+    options: list[Option] = []
+    keys: set[str] = set()
+    for part in written.all("Option") if written else []:
+        key, value = name_of(part.get("OptionKey")), name_of(part.get("OptionValue"))
+        if key.value.casefold() in keys:
+            raise SyntaxFault(f"option {key} is given twice", span=key.span, code="DUPLICATE_NAME")
+        keys.add(key.value.casefold())
+        options.append(Option(key, value))
+    return tuple(options)
 
 
 def _watermark(node: Node, source: Source) -> Watermark | None:
@@ -200,15 +206,44 @@ def _output_mode(node: Node, source: Source) -> Name | None:
 
 
 def _trigger(node: Node, source: Source) -> Trigger | None:
-    return trigger_of(clause(node, "Trigger"))
+    written = clause(node, "Trigger")
+    if written is None:
+        return None
+    for rule, kind in (("Every", "every"), ("ContinuousEvery", "continuous"), ("RealTimeEvery", "real_time")):
+        part = written.get(rule)
+        if part:
+            duration = part.get("Duration")
+            assert duration
+            return Trigger(kind, duration_of(duration), written.span)
+    return Trigger("available_now" if written.has("AVAILABLE") else "once", "", written.span)
 
 
 def _restart(node: Node, source: Source) -> Restart | None:
-    return restart_of(clause(node, "Restart"))
+    """Raises SyntaxFault if the number is not valid or the delay between retries is zero."""
+    written = clause(node, "Restart")
+    if written is None:
+        return None
+    number, duration = written.get("Number"), written.get("Duration")
+    assert number and duration
+    times = count_of(
+        number, "RESTART takes a whole number of times", "RESTART 3 TIMES EVERY INTERVAL 10 SECONDS"
+    )
+    every = duration_of(duration)
+    if seconds(every) <= 0:
+        raise RuleFault(
+            "the delay between retries must not be zero",
+            hint="EVERY INTERVAL 10 SECONDS",
+            span=duration.span,
+            code="BAD_DURATION",
+        )
+    return Restart(times, every)
 
 
 def _begins(node: Node, source: Source) -> str:
-    return begins_of(clause(node, "Begins"))
+    """The position from which a query starts: now, beginning, accept, or "" for the existing checkpoint."""
+    written = clause(node, "Begins")
+    words = ("NOW", "BEGINNING", "ACCEPT")
+    return next((w.lower() for w in words if written and written.has(w)), "")
 
 
 def _query_name(node: Node, source: Source) -> Name | None:

@@ -51,7 +51,7 @@ class StopQuery(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class StartQuery(Statement):
-    """name None means ALL. begins: see begins_of; retain: the new limit of the rows that it keeps."""
+    """name None means ALL. begins: see QueryClauses; retain: the new limit of the rows that it keeps."""
 
     topic: ClassVar[str] = "queries"
     of_pipeline: ClassVar[bool] = False

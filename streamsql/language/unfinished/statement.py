@@ -5,7 +5,7 @@ Expected items have the form of the grammar: keywords in quotes, and terminals b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
@@ -15,7 +15,6 @@ from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.language.terminals import TERMINALS
 from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, unquote
-from streamsql.language.unfinished.order_of_use import in_order_of_use
 from streamsql.language.unfinished.query_cursor import QueryCursor, query_cursor, query_start
 from streamsql.language.unfinished.spark_words import expected_by_spark
 
@@ -51,7 +50,7 @@ class UnfinishedStatement:
         """The keywords (in quotes) and terminals expected at the cursor."""
         if self.query is not None and not self.inside:
             return self.query.expected
-        return tuple(in_order_of_use(dict.fromkeys(self._expected()), self._before_key))
+        return tuple(_in_order_of_use(dict.fromkeys(self._expected()), self._before_key))
 
     def _expected(self) -> Iterator[str]:
         wanted = _expected_by_grammar(self._before_key)
@@ -240,8 +239,30 @@ def _declared(tokens: list[Token]) -> list[tuple[str, str]]:
     if opening is None or tokens[opening].text != "(":
         return []
     columns = []
-    for item in items_of(tokens[opening + 1 : closing(tokens, opening)]):
+    for item in items_of(tokens[opening + 1 : closing(tokens, opening)], of_types=True):
         kind = takewhile(lambda token: token.upper not in ("COMMENT", "NOT"), item[1:])
         if item and item[0].kind in ("word", "quoted"):
             columns.append((unquote(item[0]), " ".join(token.text for token in kind)))
     return columns
+
+
+_USED_MOST = {
+    "": "SELECT CREATE SHOW INSERT DESCRIBE WATCH WHY STOP START DROP PREVIEW EXPLAIN SET HELP COPY",
+    "SHOW": "QUERIES TABLES STREAMS LIVE SINKS PROGRESS CONNECTORS CREATE VIEWS FUNCTIONS BATCHES LATENESS",
+    "SHOW CREATE": "STREAM LIVE SINK TABLE FUNCTION TABLES",
+    "DESCRIBE": "QUERY STREAM LIVE SINK CONNECTOR",
+    "DESC": "QUERY STREAM LIVE SINK CONNECTOR",
+    "CREATE": "STREAM LIVE SINK TABLE TEMPORARY FUNCTION VIEW OR",
+    "CREATE OR REPLACE": "STREAM LIVE SINK TEMPORARY FUNCTION",
+    "DROP": "QUERY STREAM LIVE SINK TABLE VIEW FUNCTION",
+}
+"""The keywords that are offered first, by the words before the cursor; the others follow in the order of the
+grammar.
+"""
+
+
+def _in_order_of_use(expected: Iterable[str], before: list[Token]) -> list[str]:
+    """Expected items, keywords in quotes and terminals, with the keywords that are used most first."""
+    first = _USED_MOST.get(" ".join(t.upper for t in before[:4]), "").split()
+    place = {word: number for number, word in enumerate(first)}
+    return sorted(expected, key=lambda item: place.get(item.strip("'").partition(" ")[0], len(place)))

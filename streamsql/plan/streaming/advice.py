@@ -9,7 +9,6 @@ from streamsql.errors import Note, StreamsqlError
 from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.durations import durations_in, seconds
 from streamsql.language.expression import Expression
-from streamsql.language.few_values import has_few_values
 from streamsql.language.query import Block, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import Shape
@@ -182,7 +181,7 @@ def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
         item = items.get(key.column_name) if key.column_name not in types else None
         if number is not None and 0 < number <= len(block.items):
             item = block.items[number - 1]
-        return has_few_values(item.expression if item else key, lambda column: types.get(column, ""))
+        return (item.expression if item else key).has_few_values(lambda column: types.get(column, ""))
 
     return any(
         not is_few(expression, block)

@@ -193,6 +193,7 @@ COMPOUNDS = [
     "begin loop select 1 ; iterate l ; end loop ; repeat set x = 1 ; until x > ( 3 + 1 ) end repeat ; end",
     "begin declare exit handler for sqlexception begin select 1 ; end ; declare continue handler for a , b set x = 1 ; "
     "declare c condition for sqlstate '12345' ; execute immediate 'select ?' using x ; drop table if exists t ; end ;",
+    "begin declare exit handler for not found , sqlstate value '22012' if x then select 1 ; end if ; end",
     "begin not atomic case when x = 1 then select case when a then b end from t ; else values ( 1 ) ; end case ; end",
     "begin create view v as select * from t where a = 1 ; update t set a = 1 where b in ( select c from d ) ; end ;",
     *(text for text, _ in CASES if text.startswith(("begin", "test"))),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import re
 import xml.etree.ElementTree as xml
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +10,9 @@ from typing import Any
 
 import pytest
 from scripts import run_process
+from sql_cases import results_of
 
-from streamsql.features.testing.cases import collect
-from streamsql.features.testing.reports import TapReport, TextReport, junit
-from streamsql.features.testing.runner import Outcome, run_cases
 from streamsql.features.testing.sessions import SessionFactory
-from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.row_differences import differences
 from streamsql.runtime.engine.settings import Settings
 
@@ -34,24 +29,11 @@ def factory(spark: Any) -> Iterator[SessionFactory]:
     factory.close()
 
 
-def run_file(factory: SessionFactory, name: str, report: Any) -> list[Outcome]:
-    """The outcomes of a file of tests; its name in messages is without its folder."""
-    before = os.getcwd()
-    os.chdir(TESTS)
-    try:
-        collection = collect([name], [])
-        assert not collection.errors
-        outcomes: list[Outcome] = []
-        run_cases(collection.cases, factory, report, CancelToken(), outcomes)
-    finally:
-        os.chdir(before)
-    report.summary(outcomes)
-    return outcomes
-
-
-def steady(text: str) -> str:
-    """A report without its times."""
-    return re.sub(r" +\d+\.\d+ s|=\d+ms", " … s", text)
+@pytest.fixture
+def results(factory: SessionFactory, monkeypatch: Any) -> Callable[[str], dict[str, str]]:
+    """The results of a file of tests; its name in messages is without its folder."""
+    monkeypatch.chdir(TESTS)
+    return lambda name: results_of([name], factory)
 
 
 def check_golden(name: str, text: str) -> None:
@@ -71,30 +53,25 @@ def check_golden(name: str, text: str) -> None:
         "files_and_sinks",
     ],
 )
-def test_what_holds_passes(name: str, factory: SessionFactory, packages: Callable[[str], None]) -> None:
+def test_what_holds_passes(
+    name: str, results: Callable[[str], dict[str, str]], packages: Callable[[str], None]
+) -> None:
     if name == "binary_messages":
         packages("avro")
-    name = f"{name}.test.sql"
-    out = io.StringIO()
-    outcomes = run_file(factory, name, TapReport(out))
-    assert [o.case.name for o in outcomes if not o.passed] == [], out.getvalue()
+    assert not "\n".join(filter(None, results(f"{name}.test.sql").values()))
 
 
 @pytest.mark.slow
-def test_what_does_not_hold_is_shown_with_its_rows(factory: SessionFactory) -> None:
-    out = io.StringIO()
-    outcomes = run_file(factory, "failing.test.sql", TextReport(out))
-    assert not any(o.passed for o in outcomes)
-    check_golden("failing.txt", steady(out.getvalue()))
-    report = xml.fromstring(junit(outcomes))
-    assert report.get("failures") == str(len(outcomes))
-    assert [c.get("name") for c in report.iter("testcase")] == [o.case.name for o in outcomes]
+def test_what_does_not_hold_is_shown_with_its_rows(results: Callable[[str], dict[str, str]]) -> None:
+    failed = results("failing.test.sql")
+    assert all(failed.values())
+    check_golden("failing.txt", "".join(f"FAIL  {name}\n{text}\n" for name, text in failed.items()))
 
 
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("none.test.sql", None, "error[USAGE]: cannot read none.test.sql: no such file or directory\n"),
+        ("none.test.sql", None, "ERROR: file or directory not found: none.test.sql\n"),
         ("empty.test.sql", "", "empty.test.sql:1:1: error[MISSING_TEST]: empty.test.sql has no TEST\n"),
         (
             "open.test.sql",
@@ -124,7 +101,7 @@ def test_a_file_that_cannot_be_read_is_told_with_its_place(
     if text is not None:
         (tmp_path / file).write_text(text)
     assert main(["test", "--list", "--no-config", file]) == 2
-    assert said in capsys.readouterr().err
+    assert said in "".join(capsys.readouterr())
 
 
 def test_tests_are_listed_and_chosen(capsys: Any, monkeypatch: Any) -> None:
@@ -132,7 +109,9 @@ def test_tests_are_listed_and_chosen(capsys: Any, monkeypatch: Any) -> None:
 
     monkeypatch.chdir(TESTS)
     assert main(["test", "--list", "--no-config", "-k", "late", "words.test.sql"]) == 0
-    assert capsys.readouterr().out == "words.test.sql:1: a late word is dropped\n"
+    listed = capsys.readouterr().out
+    assert listed.startswith("words.test.sql::a late word is dropped\n\n")
+    assert "1/4 tests collected (3 deselected)" in listed
     assert main(["test", "--list", "--no-config", "-k", "none of them", "."]) == 2
     assert main(["test", "--no-config"]) == 2
     assert "no file of tests is named" in capsys.readouterr().err
@@ -146,7 +125,18 @@ def test_tests_of_packages_in_a_folder_are_not_its_own(tmp_path: Path, capsys: A
         (tmp_path / folder / "a.test.sql").write_text("TEST 'a' BEGIN KILL; END TEST;")
     (tmp_path / "env" / "pyvenv.cfg").touch()
     assert main(["test", "--list", "--no-config", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'sub' / 'a.test.sql'}:1: a\n"
+    listed = [line for line in capsys.readouterr().out.splitlines() if "::" in line]
+    assert [line.partition("sub/")[2] for line in listed] == ["a.test.sql::a"]
+
+
+def test_tests_of_another_folder_have_its_name(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    from streamsql.cli.main import main
+
+    (tmp_path / "here").mkdir()
+    (tmp_path / "a.test.sql").write_text("TEST 'a' BEGIN KILL; END TEST;")
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["test", "--list", "--no-config", "../a.test.sql"]) == 0
+    assert "a.test.sql::a\n" in capsys.readouterr().out
 
 
 def test_a_script_that_is_missing_is_said(tmp_path: Path, capsys: Any) -> None:
@@ -155,10 +145,10 @@ def test_a_script_that_is_missing_is_said(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "a.test.sql").write_text("TEST 'a' BEGIN KILL; END TEST;")
     assert main(["test", "--list", "--no-config", str(tmp_path / "a.test.sql")]) == 0
     said = f"there is no script {tmp_path / 'a.sql'} for the tests to run first; -f FILE names another"
-    assert said in capsys.readouterr().err
+    assert said in capsys.readouterr().out
     (tmp_path / "a.sql").write_text("CREATE STREAM s (n INT) USING values;")
     assert main(["test", "--list", "--no-config", str(tmp_path / "a.test.sql")]) == 0
-    assert capsys.readouterr().err == ""
+    assert "there is no script" not in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -182,7 +172,10 @@ def test_the_command_ends_with_the_code_of_its_tests(tmp_path: Path) -> None:
     assert done.out.startswith(f"TAP version 13\n1..{count}\nnot ok 1 - ")
     assert done.out.endswith(f"# 1 tests, 1 failed\nBail out! {count - 1} tests were not run\n")
     assert "# | missing  | dog    |   2 |\n" in done.out
-    assert xml.parse(report).getroot().get("failures") == "1"
+    [suite] = xml.parse(report).getroot()
+    [case] = suite
+    assert (suite.get("failures"), case.get("line")) == ("1", "5")
+    assert Path(case.get("file", "")).name == "failing.test.sql"
 
 
 def test_rows_are_compared_as_often_as_they_are_there() -> None:

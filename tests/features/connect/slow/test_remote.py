@@ -24,7 +24,7 @@ from streamsql.errors import Source, StartFault, StreamsqlError, UsageFault
 from streamsql.features.connect.connect_engine import ConnectEngine, SessionRemark
 from streamsql.features.connect.connect_probe import obstacle
 from streamsql.features.connect.connect_session import ConnectSession
-from streamsql.features.connect.limits import ABILITIES, ConnectServer
+from streamsql.features.connect.limits import LACKS, READS, WRITES, ConnectServer
 from streamsql.features.connect.server_address import read_address
 from streamsql.features.connect.session_record import SessionRecord
 from streamsql.language.parser import parse, split_script
@@ -332,8 +332,10 @@ def test_a_join_by_ends_of_windows_is_unbounded_on_a_server(tmp_path: Path) -> N
 
 def test_help_shows_what_planning_checks() -> None:
     page = topics()["connect"].text
-    for ability in ABILITIES.values():
-        assert f"| {ability.what} | {ability.works} | {ability.note} |" in page.splitlines()
+    for lack in LACKS.values():
+        assert f"| {lack.what} | no | {lack.why} |" in page.splitlines()
+    assert f"CREATE STREAM USING {', '.join(READS)};" in page
+    assert f"a sink USING {', '.join(WRITES[:-1])}, or into a table" in page
 
 
 @pytest.mark.usefixtures("processes")

@@ -28,6 +28,14 @@ def apart(edits: Iterable[Edit]) -> list[Edit]:
 
 def edited(text: str, edits: Sequence[Edit]) -> OwnText:
     """A text with these edits, which are in order and apart."""
+    own, points = with_points(text, edits)
+    return OwnText(own.rstrip(), tuple(points))
+
+
+def with_points(text: str, edits: Sequence[Edit]) -> tuple[str, list[tuple[int, int]]]:
+    """A text with these edits, which are in order and apart; and pairs (offset in it, offset in the text
+    before) where the two begin to differ.
+    """
     parts, points, old, new = [], [(0, 0)], 0, 0
     for start, end, own in edits:
         parts += [text[old:start], own]
@@ -35,4 +43,4 @@ def edited(text: str, edits: Sequence[Edit]) -> OwnText:
         points.append((new, start))
         new, old = new + len(own), end
         points.append((new, old))
-    return OwnText("".join([*parts, text[old:]]).rstrip(), tuple(points))
+    return "".join([*parts, text[old:]]), points
