@@ -386,10 +386,10 @@ class StreamsqlDialect(default.DefaultDialect):
     ) -> list[Any]:
         """The columns of a table, view or stream. Raises NoSuchTableError."""
         self._check_table(connection, table_name, schema, **arguments)
-        needed: set[str] = set()
+        of_spark: dict[str, Any] = {}
         if self._relations(connection, schema, **arguments).get(table_name) == "table":
-            described = self._described(connection, table_name, schema)["columns"]
-            needed = {column["name"] for column in described if not column["nullable"]}
+            described = self._described(connection, table_name, schema)
+            of_spark = {column["name"]: column for column in described["columns"]}
         own = schema in (None, self.default_schema_name)
         columns = []
         name = self._quoted(table_name, None if own else schema)
@@ -400,8 +400,8 @@ class StreamsqlDialect(default.DefaultDialect):
                 {
                     "name": column,
                     "type": type_of(kind),
-                    "nullable": column not in needed,
-                    "default": None,
+                    "nullable": of_spark.get(column, {}).get("nullable", True),
+                    "default": of_spark.get(column, {}).get("default"),
                     "comment": comment or None,
                 }
             )
