@@ -143,13 +143,10 @@ def _explained() -> Iterator[None]:
     from streamsql.errors import StreamsqlError
     from streamsql.features.testing.test_run import explained
 
-    text = ""
     try:
         yield
     except StreamsqlError as error:
-        text = explained(error)
-    if text:
-        pytest.fail(text, pytrace=False)
+        raise pytest.fail.Exception(explained(error), pytrace=False) from None
 
 
 @contextmanager
