@@ -126,9 +126,10 @@ class CheckpointFolder:
 
     def has(self, name: str) -> bool:
         try:
-            return bool(self.files.written(f"{self.root}/{name}"))
+            self.files.written(f"{self.root}/{name}")
         except FileNotFoundError:
             return False
+        return True  # a store of objects may have no time of a folder
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder; none if it does not exist."""
