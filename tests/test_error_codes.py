@@ -63,7 +63,7 @@ PLAIN = {
         "features/setup/shell_completion",
         "features/setup/support",
         "features/web/door",
-        "features/mysql/door",
+        "features/mysql/mysql_door",
     ),
     "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_waits"),
 }

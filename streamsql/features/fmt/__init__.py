@@ -8,6 +8,6 @@ from streamsql.feature_registry import Feature
 
 FEATURE = Feature(
     __name__,
-    commands={"fmt": ("command:COMMAND", "format scripts")},
+    commands={"fmt": ("fmt_command:COMMAND", "format scripts")},
     extends={"formatter": "format_script:format_script"},
 )

@@ -19,5 +19,5 @@ FEATURE = Feature(
         },
         "--mysql-write": {"action": "store_true", "help": "its clients may also change something"},
     },
-    extends={"session": "door:open_doors"},
+    extends={"session": "mysql_door:open_doors"},
 )

@@ -6,5 +6,5 @@ _HELP = "serve a page of queries and live tables for a browser (HOST default: 12
 FEATURE = Feature(
     __name__,
     flags={"--web": {"metavar": "[HOST:]PORT", "help": _HELP}},
-    extends={"session": "door:serve_page"},
+    extends={"session": "page_door:serve_page"},
 )

@@ -15,8 +15,8 @@ from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Join
 from streamsql.language.tokens import quote, quote_name
+from streamsql.plan.blocks_of_query import relations_of
 from streamsql.plan.lowering.sources import columns_of
-from streamsql.plan.selects import relations_of
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import interval, length
 from streamsql.runtime.evidence.evidence import Evidence

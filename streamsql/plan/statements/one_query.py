@@ -9,11 +9,11 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Trigger
+from streamsql.plan.blocks_of_query import blocks_of, relations_of
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.sources import Sources
-from streamsql.plan.selects import blocks_of, relations_of
 from streamsql.plan.streaming.refusals import DISTINCT_COUNT
 
 

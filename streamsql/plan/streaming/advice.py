@@ -11,8 +11,8 @@ from streamsql.language.durations import durations_in, seconds
 from streamsql.language.expression import Expression
 from streamsql.language.query import Block, read_query
 from streamsql.language.tokens import quote_name
+from streamsql.plan.blocks_of_query import blocks_of
 from streamsql.plan.lowering.shape import Shape
-from streamsql.plan.selects import blocks_of
 
 MOST = 3
 """Notes of advice that one statement gives."""

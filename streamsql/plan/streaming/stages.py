@@ -19,9 +19,9 @@ from streamsql.language.nested_queries import queries_in_parentheses, reads_all_
 from streamsql.language.query import TOO_DEEP, Block, Body, Query, Relation, read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
+from streamsql.plan.blocks_of_query import relations_of
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.lowering.window_tables import window_table
-from streamsql.plan.selects import relations_of
 
 
 class CannotSplit(Exception):

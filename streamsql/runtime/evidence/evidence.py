@@ -17,9 +17,9 @@ from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
+from streamsql.plan.blocks_of_query import relations_of
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Run
-from streamsql.plan.selects import relations_of
 from streamsql.plan.streaming.query_changes import Change, changes
 from streamsql.plan.streaming.query_changes import facts_of as compared_facts
 from streamsql.query_facts import Account

@@ -10,7 +10,7 @@ from streamsql.errors import Span, StreamsqlError
 from streamsql.language.conditions import conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Block, Body, read_query
-from streamsql.plan.selects import blocks_of
+from streamsql.plan.blocks_of_query import blocks_of
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from conftest import Console
 from pymysql.cursors import SSCursor
 
 from streamsql.errors import InputFault, UsageFault
-from streamsql.features.mysql.door import Door, open_doors, password_of, tls_of
+from streamsql.features.mysql.mysql_door import Door, open_doors, password_of, tls_of
 from streamsql.output.printer import Printer
 
 ROOMS = ("streamsql/features/mysql/", "streamsql/server/client_session.py")

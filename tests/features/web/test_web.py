@@ -16,8 +16,8 @@ from conftest import Console
 
 from streamsql.cli.addresses import address_of, is_loopback
 from streamsql.errors import UsageFault
-from streamsql.features.web import door
-from streamsql.features.web.door import Door, open_door
+from streamsql.features.web import page_door as door
+from streamsql.features.web.page_door import Door, open_door
 
 ROOMS = ("streamsql/features/web/", "streamsql/features/graph/", "streamsql/server/")
 

@@ -116,7 +116,7 @@ class Door:
         self._thread.join(5)
 
     def _run(self) -> None:
-        from streamsql.features.mysql.connection import Clients
+        from streamsql.features.mysql.mysql_connection import Clients
 
         clients = Clients(self.parts, self.password, self.tls, writes=self.writes)
         asyncio.set_event_loop(self._loop)

@@ -22,8 +22,8 @@ from mysql_mimic.stream import ConnectionClosed, MysqlStream
 from mysql_mimic.types import Capabilities, ServerStatus
 
 from streamsql.errors import StreamsqlError, SyntaxFault
-from streamsql.features.mysql.client import Answer, DoorSession
-from streamsql.features.mysql.parameters import Prepared, parameters
+from streamsql.features.mysql.mysql_client import Answer, DoorSession
+from streamsql.features.mysql.mysql_parameters import Prepared, parameters
 from streamsql.guard import internal, log
 from streamsql.language.parameters import number_of_parameters
 from streamsql.output.error_text import format_error
