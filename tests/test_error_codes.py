@@ -62,7 +62,7 @@ PLAIN = {
         "features/setup/examples",
         "features/setup/shell_completion",
         "features/setup/support",
-        "features/web/door",
+        "features/web/page_door",
         "features/mysql/mysql_door",
     ),
     "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_waits"),
