@@ -17,13 +17,15 @@ SCHEMA = pa.schema(
         pa.field("id", pa.string()),
     ]
 )
-HEADER = 24
-"""The bytes of the line that says where the valid part of a segment ends; Arrow wants a multiple of eight."""
+HEADER = 8
+"""The bytes of the number that says where the valid part of a segment ends: one word, which is written and
+read at once.
+"""
 
 
 def header_of(end: int) -> bytes:
-    """The line for a valid part that ends at a byte."""
-    return f"{end:0{HEADER - 1}}\n".encode()
+    """The header of a segment whose valid part ends at a byte."""
+    return end.to_bytes(HEADER, "little")
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,10 @@ class Segment:
     path: Path
 
     def end(self) -> int:
-        """Where the valid part ends. Raises OSError; ValueError for a file that is no segment."""
+        """Where the valid part ends. Raises OSError."""
         with open(self.path, "rb") as file:
-            line = file.read(HEADER)
-        return int(line) if line else HEADER
+            header = file.read(HEADER)
+        return int.from_bytes(header, "little") if len(header) == HEADER else HEADER
 
     def batches(self, start: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
         """The commits between two bytes; by default all."""

@@ -1,8 +1,8 @@
 """The spool of a stream: the messages that the console has received, in files that only grow.
 
-A folder has segments 00000001.arrow, 00000002.arrow …; one is a line with the number of its bytes that are
-valid, then a record batch of Arrow's IPC format for each commit. A commit is on the disk before that number
-counts it. So a crash leaves whole commits, and readers see no other.
+A folder has segments 00000001.arrow, 00000002.arrow …; one is the number of its bytes that are valid, then a
+record batch of Arrow's IPC format for each commit. A commit is on the disk before that number counts it, and
+the number is on the disk before the commit is confirmed. What is behind the valid part is not read.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
-from streamsql.features.receivers.segments import HEADER, SCHEMA, Segment, header_of, segments_of
+from streamsql.features.receivers.segments import HEADER, SCHEMA, header_of, segments_of
 from streamsql.runtime.embedded.durable_files import only_owner, sync_folder
 
 SEGMENT_BYTES = 32 << 20
@@ -60,8 +60,6 @@ class Spool:
         self._file: int | None = None
         self._end = 0
         self._begun = 0.0
-        for segment in segments_of(folder)[-1:]:
-            _mend(segment)
 
     def append(self, messages: Sequence[Message]) -> None:
         """Write messages; they are on the disk when it returns. Calls that come together share a commit.
@@ -101,9 +99,15 @@ class Spool:
         ]
         data = pa.record_batch(columns, schema=SCHEMA).serialize()
         _write_all(self._file, data, self._end)
-        os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
-        self._end += data.size
-        _write_all(self._file, header_of(self._end), 0)
+        _sync(self._file)
+        end = self._end + data.size
+        _write_all(self._file, header_of(end), 0)
+        try:
+            _sync(self._file)
+        except OSError:
+            _write_all(self._file, header_of(self._end), 0)  # the sender will send it again
+            raise
+        self._end = end
         self.messages += len(messages)
         self.newest = now
 
@@ -153,24 +157,5 @@ def _write_all(file: int, data: bytes | pa.Buffer, at: int) -> None:
         view, at = view[written:], at + written
 
 
-def _mend(segment: Segment) -> None:
-    """Let the header of a segment count all its whole commits: a crash may have come before it did."""
-    end = segment.end()
-    for after in _whole_commits(segment, end):
-        end = after
-    if end != segment.end():
-        with open(segment.path, "r+b") as file:
-            os.pwrite(file.fileno(), header_of(end), 0)
-            os.fsync(file.fileno())
-
-
-def _whole_commits(segment: Segment, start: int) -> Iterator[int]:
-    """The ends of the whole commits behind a position."""
-    with pa.OSFile(str(segment.path)) as file:
-        file.seek(start)
-        try:
-            while True:
-                pa.ipc.read_record_batch(pa.ipc.read_message(file), SCHEMA).validate(full=True)
-                yield file.tell()
-        except (EOFError, OSError, pa.ArrowInvalid):
-            return
+def _sync(file: int) -> None:
+    os.fdatasync(file) if hasattr(os, "fdatasync") else os.fsync(file)  # macOS has no fdatasync

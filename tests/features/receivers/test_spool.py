@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from streamsql.features.receivers import spool as spool_module
 from streamsql.features.receivers.payloads import payloads_of
-from streamsql.features.receivers.segments import HEADER, segments_of
+from streamsql.features.receivers.segments import segments_of
 from streamsql.features.receivers.spool import Message, Spool
 from streamsql.features.receivers.spool_source import StreamReader
 
@@ -55,36 +55,36 @@ def test_messages_are_there_in_their_order(tmp_path: Path) -> None:
     assert [segment.number for segment in segments_of(tmp_path)] == [1, 2]
 
 
-def test_a_file_that_was_cut_keeps_the_whole_commits(tmp_path: Path) -> None:
-    """Cut at every byte, with a header of before and of after the last commit."""
+def test_what_the_header_does_not_count_is_not_read(tmp_path: Path) -> None:
+    """Power fails while a commit is written: any part of it is on the disk, and its header is not."""
     made = tmp_path / "made"
     made.mkdir()
-    spool, ends, headers = Spool(made), [HEADER], [b""]
-    path = made / "00000001.arrow"
-    for text in ("one", "two", "three"):
+    spool, path = Spool(made), made / "00000001.arrow"
+    for text in ("one", "two"):
         spool.append(messages(text))
-        ends.append(path.stat().st_size)
-        headers.append(path.read_bytes()[:HEADER])
+    before = path.read_bytes()
+    spool.append(messages("three"))
     spool.close()
-    whole = path.read_bytes()
-    for cut in range(ends[2], len(whole) + 1, 3):
-        folder = tmp_path / str(cut)
-        folder.mkdir()
-        (folder / path.name).write_bytes((headers[2] + whole[HEADER:])[:cut])
-        assert values(folder) == [b"one", b"two"]  # what the header does not count is not read
-        again = Spool(folder)
-        expected = [b"one", b"two", b"three"] if cut == len(whole) else [b"one", b"two"]
-        assert values(folder) == expected
-        again.append(messages("four"))
-        assert values(folder) == [*expected, b"four"]
-        again.close()
+    commit = path.read_bytes()[len(before) :]
+    for cut in range(0, len(commit) + 1, 3):
+        for part in (commit[:cut], bytes(cut), bytes(len(commit) - cut) + commit[len(commit) - cut :]):
+            path.write_bytes(before + part)
+            again = Spool(made)
+            assert values(made) == [b"one", b"two"]
+            again.append(messages("four"))
+            assert values(made) == [b"one", b"two", b"four"]
+            again.close()
+            (made / "00000002.arrow").unlink()
+    for header in (b"", b"\x08\x00\x00"):  # before the header itself is whole
+        path.write_bytes(header)
+        assert values(made) == [] and Spool(made).is_empty()
 
 
 def test_a_commit_that_fails_counts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full at any step, in the middle of the data, too."""
     spool, written = Spool(tmp_path), [b"0"]
     spool.append(messages("0"))
-    for number, step in enumerate(("pwrite", "fdatasync", "half", "pwrite"), 1):
+    for number, step in enumerate(("pwrite", "fdatasync", "half", "second sync", "pwrite"), 1):
         with monkeypatch.context() as patch:
             patch.setattr(spool_module, "os", FailingOs(step))
             with pytest.raises(OSError, match="No space left"):
@@ -97,10 +97,13 @@ def test_a_commit_that_fails_counts_nothing(tmp_path: Path, monkeypatch: pytest.
 
 
 class FailingOs:
-    """`os` with a step that finds the disk full; half: the data are written in part."""
+    """`os` with a step that finds the disk full; half: the data are written in part; second sync: that of
+    the header.
+    """
 
     def __init__(self, step: str) -> None:
         self.step = step
+        self.synced = False
 
     def __getattr__(self, name: str) -> Any:
         full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -111,6 +114,15 @@ class FailingOs:
                 raise full
 
             return half
+        if name == "fdatasync" and self.step == "second sync":
+
+            def second(file: int) -> None:
+                if self.synced:
+                    raise full
+                os.fdatasync(file)
+                self.synced = True
+
+            return second
         if name != self.step:
             return getattr(os, name)
 
