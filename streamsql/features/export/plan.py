@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from streamsql.errors import NameFault
+from streamsql.connectors.registry import connector
+from streamsql.errors import NameFault, RuleFault
 from streamsql.features.export.statement import ExportQuery
 from streamsql.language.statements.base import Name
 from streamsql.plan.context import Context
@@ -32,7 +33,18 @@ def export_query(statement: ExportQuery, context: Context) -> Export:
         )
     # Without the console's classes, event times would cost a fifth of the throughput.
     context = replace(context, times=False)
-    return Export(tuple(start_plan(query, context) for query in queries), statement.path)
+    plans = tuple(start_plan(query, context) for query in queries)
+    for plan in plans:
+        for stream in plan.reads.streams:
+            if stream.connector and connector(Name(stream.connector)).received:
+                raise RuleFault(
+                    f"{plan.query.name} cannot be exported: the console receives what {stream.name} reads",
+                    detail=f"a program of its own does not receive what {stream.connector} brings",
+                    hint="DETACH; or streamsql serve lets it run without a terminal",
+                    span=(statement.name or statement.path).span,
+                    code="CONNECTOR_NOT_SUPPORTED",
+                )
+    return Export(plans, statement.path)
 
 
 PLANNERS = {ExportQuery: export_query}

@@ -190,6 +190,8 @@ def _spool(kind: str, stream: Stream, places: Places) -> Node:
 
 def _check_scheme(url: Option, schemes: tuple[str, ...]) -> None:
     """Raise RuleFault for an address of another scheme, or without a host."""
+    if refers(url.value.value):
+        return
     try:
         place = urlsplit(url.value.value)
         good = place.scheme in schemes and bool(place.hostname) and place.port != 0

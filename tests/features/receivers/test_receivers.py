@@ -85,7 +85,7 @@ def test_what_is_posted_becomes_rows(console: Console, base: str) -> None:
     assert facts["received"].startswith("5 since the console has started, the newest 2")
 
 
-def test_nothing_received(console: Console, base: str) -> None:
+def test_nothing_received(console: Console, base: str, tmp_path: Path) -> None:
     console.run(clicks(base) + COUNTS)
     assert console.rows("SELECT * FROM clicks;") == console.rows("SELECT * FROM clicks ORDER BY n;") == []
     why = console.run("WHY QUERY counts;")[-1]
@@ -93,6 +93,8 @@ def test_nothing_received(console: Console, base: str) -> None:
     assert why.verdict == f"no data: clicks has received no message yet (http://{base}/clicks)"
     console.run("AWAIT QUERY counts IDLE; VERIFY LIVE TABLE counts;")
     assert console.rows("SELECT payload FROM `clicks$malformed`;") == []
+    fault = refused(console, f"EXPORT QUERY counts TO '{tmp_path}/job';")
+    assert fault.code == "CONNECTOR_NOT_SUPPORTED" and fault.span and not (tmp_path / "job").exists()
     fault = refused(console, f"PREVIEW USING http OPTIONS (listen '{base}');")
     assert fault.code == "CONNECTOR_NOT_SUPPORTED" and fault.span
     assert isinstance(console.run("WHY STREAM clicks;")[-1], Why)
