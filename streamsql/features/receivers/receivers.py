@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from dataclasses import dataclass
@@ -112,9 +113,6 @@ class Receivers:
                     hint="pip install 'streamsql-console[receivers]'",
                     code="MISSING_MODULE",
                 ) from None
-            finally:
-                if before is None and key not in self._receivers:
-                    spool.close()
             spool.retention = _seconds(stream.option("retention"))
             self._receivers[key] = receiver
             self._faults.pop(key, None)
@@ -188,6 +186,7 @@ class Receivers:
 
         host, port = address_of(stream.option("listen"), "listen", 8090)
         listener = self._listeners.get((host, port))
+        _check_tls(stream)
         files = (stream.option("certificate"), stream.option("privateKeyFile"))
         alone = listener is not None and {t.stream.casefold() for t in listener.targets.values()} <= {
             stream.name.casefold()
@@ -210,15 +209,7 @@ class Receivers:
                     hint="OPTIONS (listen 'HOST:PORT', …) with another port",
                     code="BAD_ADDRESS",
                 ) from None
-            try:
-                listener = HttpListener((host, port), listening, *files)
-            except (OSError, ValueError) as error:
-                raise InputFault(
-                    f"the files of TLS cannot be used: {reason_of(error)}",
-                    hint="certificate and privateKeyFile in PEM",
-                    code="FILE_NOT_READ",
-                ) from None
-            self._listeners[host, port] = listener
+            self._listeners[host, port] = listener = HttpListener((host, port), listening, *files)
         return listener
 
     def follow(self, catalog: Catalog) -> None:
@@ -288,6 +279,18 @@ class Receivers:
                 listener.close()
             for receiver in self._receivers.values():
                 receiver.spool.close()
+
+
+def _check_tls(stream: Stream) -> None:
+    """Raise InputFault for files of TLS that cannot be used."""
+    if not (certificate := stream.option("certificate")):
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, stream.option("privateKeyFile"))
+    except (OSError, ssl.SSLError) as error:
+        pem = isinstance(error, ssl.SSLError)
+        reason = "they are no certificate and its key in PEM" if pem else reason_of(error)
+        raise InputFault(f"the files of TLS cannot be used: {reason}", code="FILE_NOT_READ") from None
 
 
 def _receives(stream: Stream) -> bool:

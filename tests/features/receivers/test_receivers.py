@@ -205,6 +205,8 @@ def test_tls(console: Console, processes: None, tmp_path: Path, base: str) -> No
     assert fault.code == "FILE_NOT_READ" and fault.span
     console.run(clicks(base, files))
     trusted = ssl.create_default_context(cafile=f"{tmp_path}/cert.pem")
+    wrong = clicks(base, files.replace("key.pem", "cert.pem")).replace("CREATE", "CREATE OR REPLACE")
+    assert refused(console, wrong).code == "FILE_NOT_READ"  # and what runs goes on
     assert httpx.post(f"https://{base}/clicks", content=b"{}", verify=trusted).json() == {"received": 1}
     console.run(clicks(base).replace("CREATE STREAM", "CREATE OR REPLACE STREAM"))
     assert httpx.post(f"http://{base}/clicks", content=b"{}").status_code == 200
