@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -33,7 +33,10 @@ def bucket() -> Iterator[tuple[str, Any]]:
     server.stop()
 
 
-def test_streams_sinks_and_checkpoints(console: Console, bucket: tuple[str, Any]) -> None:
+def test_streams_sinks_and_checkpoints(
+    console: Console, packages: Callable[[str], None], bucket: tuple[str, Any]
+) -> None:
+    packages("s3")  # else skipped
     address, events = bucket
     events.put_object(Key="in/a b=1.json", Body=b'{"user":"ann","at":"2024-01-01 10:00:00"}\n')
     shown = console.run(
