@@ -23,6 +23,7 @@ from streamsql.features.mysql.information_schema import Answered, Databases, ans
 from streamsql.features.mysql.mysql_statements import EMPTY, VARIABLES, own_statement, query_of_show, shown
 from streamsql.guard import internal
 from streamsql.language.parser import parse, split_script
+from streamsql.language.query import read_query
 from streamsql.language.spark_definitions import changes_session, definition_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.server import Detach
@@ -218,7 +219,22 @@ class DoorSession(Session):
         self.notes = [said, *self.notes] if said else self.notes
         return Answer(warnings=len(self.notes))
 
+    def _without_schema(self, sql: str) -> str:
+        """A query in which live tables, streams and views have no schema. Dashboards write the one in which
+        information_schema shows them, and Spark has none for them. Places in the text stay as they are.
+        """
+        schema = self.database or ""
+        for relation in sorted(read_query(sql).relations, key=lambda r: r.span.start, reverse=True):
+            first, _, name = relation.name.partition(".")
+            if not name or first.casefold() != schema.casefold() or not self.own.catalog.reads(name):
+                continue
+            if not self._base.spark.catalog.tableExists(f"{quote_name(schema)}.{quote_name(name)}"):
+                before, after = sql[: relation.span.start], sql[relation.span.end :]
+                sql = before + quote_name(name).rjust(relation.span.end - relation.span.start) + after
+        return sql
+
     def _execute(self, sql: str, values: Sequence[Any], cancel: CancelToken) -> Result:
+        sql = self._without_schema(sql)
         source = Source("sql", sql)
         try:
             written_ones = split_script(source)

@@ -151,6 +151,12 @@ def test_live_tables_and_what_dashboards_ask(door: Door, console: Console) -> No
         (1, Decimal("3.75"), 2),
         (2, Decimal("3.00"), 1),
     ]
+    # as Grafana and Superset write it: with the schema of information_schema
+    console.run("CREATE TABLE plain USING parquet AS SELECT 5 AS id;")
+    of_schema = "SELECT totals.id, name FROM `default`.totals JOIN default.things ON n < 2 JOIN default.plain ON plain.id = 5"
+    assert rows(client, of_schema) == [(2, "seven")]
+    assert "default.nothing" in error(client, "SELECT * FROM default.nothing")[1]
+    console.run("DROP TABLE plain;")
     console.run("INSERT INTO orders VALUES (2, 1); AWAIT QUERY totals IDLE;")
     assert rows(client, "SELECT total FROM totals WHERE id = 2") == [(Decimal("4.00"),)]
     assert error(client, "WATCH totals")[0] == 1235
