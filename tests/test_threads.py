@@ -22,6 +22,7 @@ from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.statement_thread import StatementThread
 from streamsql.runtime.evidence.probes import Probes
+from streamsql.runtime.queries.query_waits import wait_one
 
 ROOMS = ("streamsql/runtime/",)
 
@@ -250,3 +251,26 @@ def test_programs_that_set_the_state_store_do_so_one_after_the_other(console: Co
     other.join(60)
     assert seen == [before]
     assert conf.get(STATE_PROVIDER) == before
+
+
+def test_a_failure_that_spark_throws_before_the_query_has_ended_is_its_end() -> None:
+    """Spark sets the cause of a failure, which awaitTermination throws, before the state of the query."""
+
+    class Failing:
+        """The moment between the two, which a test cannot bring about."""
+
+        name, late, handle = "q", None, None
+
+        def __init__(self) -> None:
+            self.handle, self.asked = self, 0
+
+        def is_active(self) -> bool:
+            self.asked += 1
+            return self.asked < 4
+
+        def awaitTermination(self, seconds: float) -> None:
+            raise RuntimeError("the cause")
+
+    failing: Any = Failing()
+    wait_one(failing, None, time.monotonic() + 60, CancelToken(), lambda running: None)
+    assert not failing.is_active()

@@ -15,6 +15,8 @@ from streamsql.runtime.queries.run import Running
 
 POLL = 0.1
 """Seconds between two checks."""
+_MOMENT = 5.0
+"""Seconds in which a query ends whose failure Spark has thrown."""
 
 
 def wait_one(
@@ -38,9 +40,17 @@ def wait_one(
             # Spark counts in whole milliseconds and refuses 0.
             done.wait(left) if done else running.handle.awaitTermination(max(left, 0.001))
         except Exception:
-            if not running.is_active():
+            if _has_ended(running, cancel):
                 return  # it failed: its status has the cause
             raise
+
+
+def _has_ended(running: Running, cancel: CancelToken) -> bool:
+    """Whether a query has ended, or does so soon: Spark throws the cause of a failure a moment before."""
+    until = time.monotonic() + _MOMENT
+    while running.is_active() and time.monotonic() < until:
+        cancel.wait(POLL)
+    return not running.is_active()
 
 
 def time_left(running: Running, deadline: float, doing: str) -> float:
