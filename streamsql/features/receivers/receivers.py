@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import threading
 import time
 from dataclasses import dataclass
@@ -285,6 +284,8 @@ def _check_tls(stream: Stream) -> None:
     """Raise InputFault for files of TLS that cannot be used."""
     if not (certificate := stream.option("certificate")):
         return
+    import ssl  # not before the first prompt
+
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, stream.option("privateKeyFile"))
     except (OSError, ssl.SSLError) as error:
