@@ -18,7 +18,7 @@ from streamsql.results import Live, Result, Started
 from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
-from streamsql.runtime.engine.settings import Settings, rules_setting
+from streamsql.runtime.engine.settings import Settings, apply_setting, rules_setting
 from streamsql.runtime.engine.spark_commands import changing_commands
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.program_parts import Newest
@@ -179,7 +179,8 @@ class _Sessions:
         if self._session is not None:
             return self._session
         session = own_session(spark)
-        _apply(session, self._own)
+        for key, value in self._own.items():
+            apply_setting(session, key, value)
         if not self._over:
             self._session = session
         return session
@@ -195,11 +196,3 @@ class _Sessions:
             own_views = self._session._jsparkSession.sessionState().catalog()
             shared = parts.spark._jsparkSession.sessionState().catalog()
             shared.createTempView(name, own_views.getRawTempView(name).get(), True)
-
-
-def _apply(spark: Any, settings: Mapping[str, str | None]) -> None:
-    for key, value in settings.items():
-        if value is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, value)

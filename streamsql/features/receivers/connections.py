@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from streamsql.errors import reason_of
-from streamsql.features.receivers.payloads import payloads_of
+from streamsql.features.receivers.payloads import JSON_FORMATS, payloads_of
 from streamsql.features.receivers.spool import Message, Spool
 from streamsql.guard import log
 
@@ -122,7 +122,7 @@ class Connection:
 
     def _parts(self, message: Message) -> list[Message]:
         """The messages in one of JSON, which may be an array. What is no JSON stays: ON MALFORMED decides."""
-        if self.form not in ("json", "debezium_json"):
+        if self.form not in JSON_FORMATS:
             return [message]
         try:
             return [

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from streamsql.connectors import debezium
 
-_JSON = frozenset({"json", debezium.FORMAT})
+JSON_FORMATS = frozenset({"json", debezium.FORMAT})
 _LINES = frozenset({"csv", "text"})
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -25,7 +25,7 @@ def payloads_of(body: bytes, form: str) -> list[bytes]:
     element of an array; csv and text: each line; others: the body. Raises ValueError for what is no JSON
     or no UTF-8.
     """
-    if form in _JSON:
+    if form in JSON_FORMATS:
         return [text.encode() for text in _json_texts(body.decode("utf-8-sig"))]
     if form in _LINES:
         body.decode()

@@ -13,6 +13,7 @@ from streamsql.cli.addresses import address_of, open_socket, shown_address, why_
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Stream
 from streamsql.errors import EngineFault, InputFault, RuleFault, Span, StreamsqlError, UsageFault, reason_of
+from streamsql.features.receivers.connectors import SHORTEST_TOKEN
 from streamsql.guard import log
 from streamsql.language.durations import length
 from streamsql.language.statements.base import Name, Option, Statement
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from streamsql.features.receivers.spool import Spool
 
 FEATURE = "receivers"
-SHORTEST_TOKEN = 16
 
 
 def begin(parts: SessionParts) -> Receivers | None:
@@ -96,6 +96,7 @@ class Receivers:
         self._receivers: dict[str, Receiver] = {}
         self._faults: dict[str, str] = {}
         self._closed = False
+        self._followed: object = None
         parts.current.subscribe(self.follow)
 
     def open(self, stream: Stream) -> None:
@@ -214,8 +215,9 @@ class Receivers:
     def follow(self, catalog: Catalog) -> None:
         """Receive for the streams of a catalog, and for no others."""
         with self._lock:
-            if self._closed:
-                return
+            if self._closed or catalog.streams is self._followed:
+                return  # each definition of a workspace that is opened makes a new catalog
+            self._followed = catalog.streams
             wanted = {key: stream for key, stream in catalog.streams.items() if _receives(stream)}
             for key in set(self._receivers) - set(wanted):
                 receiver = self._receivers.pop(key)
@@ -251,7 +253,8 @@ class Receivers:
         """How receiving goes; None for a stream that does not receive."""
         key = stream.name.casefold()
         if key in self._faults:
-            self.follow(self.parts.catalog)  # it may have been mended
+            self._followed = None  # it may have been mended
+            self.follow(self.parts.catalog)
         receiver = self._receivers.get(key)
         if receiver is None:
             return SourceState(fault=self._faults[key]) if key in self._faults else None

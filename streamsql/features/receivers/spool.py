@@ -54,6 +54,7 @@ class Spool:
         """The number of messages since it was opened."""
         self.newest = 0.0
         """The time of the newest of these, in seconds since 1970; 0 without one."""
+        self._id = ""
         self._writing = threading.Lock()
         self._waiting = threading.Lock()
         self._next = _Commit()
@@ -110,6 +111,7 @@ class Spool:
         self._end = end
         self.messages += len(messages)
         self.newest = now
+        self._id = next((m.id for m in reversed(messages) if m.id), self._id)
 
     def _begin_segment(self, now: float) -> None:
         self._close()
@@ -133,6 +135,8 @@ class Spool:
 
     def last_id(self) -> str:
         """The newest id of a server-sent event in the last two segments; "" if there is none."""
+        if self._id:
+            return self._id
         for segment in reversed(segments_of(self.folder)[-2:]):
             ids = [id for batch in segment.batches() for id in batch.column("id").to_pylist() if id]
             if ids:

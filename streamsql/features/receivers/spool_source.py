@@ -92,9 +92,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         self.target = _newest(self.folder)
 
-    def reportLatestOffset(self) -> Offset:
-        return _newest(self.folder)
-
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         newest = self.target or _newest(self.folder)
         if not isinstance(limit, ReadMaxRows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, CONSOLE, SET, Preferences
 from streamsql.errors import UsageFault
@@ -181,3 +182,15 @@ class Settings:
             number = self.defaults.get(PARTITIONS, f"{PER_CORE} for each core of the cluster")
             merged[PARTITIONS] = (number, CONSOLE)
         return [(k, redact_option(k, v), origin) for k, (v, origin) in sorted(merged.items())]
+
+
+def apply_setting(spark: Any, key: str, value: str | None) -> None:
+    """Set a setting in a session that runs, or reset it (None). Spark reads spark.hadoop.NAME, a setting of
+    Hadoop's, as it starts; its sessions read NAME (SessionState.newHadoopConf).
+    """
+    hadoop = key.removeprefix("spark.hadoop.")
+    for name in (key,) if hadoop == key else (key, hadoop):
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)

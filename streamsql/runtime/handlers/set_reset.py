@@ -8,6 +8,7 @@ from streamsql.guard import informing
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.session import Define, Reset, Set
 from streamsql.results import Done, Result
+from streamsql.runtime.engine.settings import apply_setting
 from streamsql.runtime.engine.spark_classes import SWITCH
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
@@ -43,19 +44,10 @@ def _set(parts: SessionParts, statement: Set) -> Result:
 
 def _set_in_spark(parts: SessionParts, key: str, value: str) -> None:
     if parts.engine.started or parts.engine.starting:
-        conf = parts.spark.conf
+        spark = parts.spark
         with parts.cancel.holding(parts.queries.starting):  # a start may set it, and restore what it was
-            for name in _names(key):
-                conf.set(name, value)
+            apply_setting(spark, key, value)
     parts.settings.changed[key] = value
-
-
-def _names(key: str) -> tuple[str, ...]:
-    """The names of a setting in a session that runs. Spark reads spark.hadoop.NAME, a setting of Hadoop's, as
-    it starts; its sessions read NAME (SessionState.newHadoopConf).
-    """
-    hadoop = key.removeprefix("spark.hadoop.")
-    return (key,) if hadoop == key else (key, hadoop)
 
 
 def _nearest_setting(parts: SessionParts, key: str) -> str:
@@ -99,11 +91,7 @@ def _reset_in_spark(parts: SessionParts, key: str) -> None:
     before = parts.settings.start_conf().get(key)
     if parts.engine.started:
         with parts.cancel.holding(parts.queries.starting):  # as above
-            for name in _names(key):
-                if before is None:
-                    parts.spark.conf.unset(name)
-                else:
-                    parts.spark.conf.set(name, before)
+            apply_setting(parts.spark, key, before)
 
 
 def _define(parts: SessionParts, statement: Define) -> Result:
