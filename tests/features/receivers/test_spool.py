@@ -25,6 +25,7 @@ from streamsql.features.receivers.spool import Message, Spool
 from streamsql.features.receivers.spool_source import StreamReader
 
 ROOMS = ("streamsql/features/receivers/",)
+SYNC = "fdatasync" if hasattr(os, "fdatasync") else "fsync"  # as the spool does: macOS has no fdatasync
 
 
 def values(folder: Path) -> list[bytes]:
@@ -84,7 +85,7 @@ def test_a_commit_that_fails_counts_nothing(tmp_path: Path, monkeypatch: pytest.
     """A disk that is full at any step, in the middle of the data, too."""
     spool, written = Spool(tmp_path), [b"0"]
     spool.append(messages("0"))
-    for number, step in enumerate(("pwrite", "fdatasync", "half", "second sync", "pwrite"), 1):
+    for number, step in enumerate(("pwrite", SYNC, "half", "second sync", "pwrite"), 1):
         with monkeypatch.context() as patch:
             patch.setattr(spool_module, "os", FailingOs(step))
             with pytest.raises(OSError, match="No space left"):
@@ -114,12 +115,12 @@ class FailingOs:
                 raise full
 
             return half
-        if name == "fdatasync" and self.step == "second sync":
+        if name == SYNC and self.step == "second sync":
 
             def second(file: int) -> None:
                 if self.synced:
                     raise full
-                os.fdatasync(file)
+                getattr(os, SYNC)(file)
                 self.synced = True
 
             return second
