@@ -13,7 +13,15 @@ from streamsql.catalog import Catalog
 from streamsql.definitions import is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.change.compare import compare
-from streamsql.features.change.statement import Compare, Promote, Rollback, ShowGenerations, ShowStaged
+from streamsql.features.change.preview_change import preview_change
+from streamsql.features.change.statement import (
+    Compare,
+    PreviewChange,
+    Promote,
+    Rollback,
+    ShowGenerations,
+    ShowStaged,
+)
 from streamsql.features.change.swap import (
     defined,
     finish,
@@ -293,6 +301,7 @@ def _compare(parts: SessionParts, statement: Compare) -> Result:
 
 DIRECT: Answers = {
     ShowStaged: _show_staged,
+    PreviewChange: preview_change,
     ShowGenerations: _show_generations,
     Compare: _compare,
     Promote: _promote,

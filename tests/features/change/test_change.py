@@ -176,6 +176,30 @@ def test_a_keyed_sink_and_a_log_of_changes_get_the_difference(console: Console, 
     assert len(console.rows(read)) == 4
 
 
+def test_preview_says_what_a_change_means(console: Console) -> None:
+    console.run(STREAM + ROWS + TOTALS + "CREATE LIVE TABLE top AS SELECT max(total) AS m FROM t;" + IDLE)
+    rows = console.rows(f"PREVIEW CHANGE {STAGED.replace(' STAGED', '')}")
+    assert [name for name, _ in rows] == [
+        "live table", "change", "computed anew", "read again", "takes about", "read by",
+    ]  # fmt: skip
+    told = dict(rows)
+    assert told["change"] == "WHERE: n > 1 added"
+    assert told["computed anew"].endswith("; the state of now: 2 rows of stateStoreSave")
+    assert told["read again"].startswith("s: 3 rows so far, 1 file, ")
+    assert told["takes about"].endswith(" per second as its micro-batches ran")
+    assert told["read by"] == "top (computed again)"
+    told = dict(
+        console.rows("PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE top AS SELECT min(total) AS m FROM t;")
+    )
+    assert (told["change"], told["read again"]) == (
+        "SELECT: max(total) AS m → min(total) AS m",
+        "t: 2 rows",
+    )
+    assert console.rows("SHOW STAGED;") == [] and sorted(console.rows("SELECT * FROM t;")) == BEFORE
+    assert refusal(console, "PREVIEW CHANGE SELECT 1;").code == "WRONG_KIND"
+    assert refusal(console, "PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE tt AS SELECT k FROM s;").code
+
+
 # ---- the next day
 
 
