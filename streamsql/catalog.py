@@ -21,6 +21,7 @@ from streamsql.definitions import (
     Stream,
     Table,
     is_staged,
+    promoted_name,
     staged_name,
 )
 from streamsql.errors import NameFault, did_you_mean
@@ -118,6 +119,12 @@ class Catalog:
     def live_tables(self) -> list[Sink]:
         """All live tables but the stages of others and staged changes."""
         return [s for s in self.sinks.values() if s.is_live and not s.owner and not is_staged(s.name)]
+
+    def with_changes(self) -> Catalog:
+        """The catalog as a staged change reads it: each live table that has a staged change is that."""
+        changes = (query for query in self.named(None) if is_staged(query.name))
+        aliases = {promoted_name(q.name).casefold(): self.sinks[q.name.casefold()] for q in changes}
+        return replace(self, sinks={**self.sinks, **aliases}) if aliases else self
 
     def staged(self, table: str) -> Query | None:
         """The query of the staged change of a live table, if there is one."""

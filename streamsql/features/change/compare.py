@@ -77,7 +77,7 @@ def at_same_point(parts: SessionParts, table: str, statement: Compare) -> tuple[
         while True:
             parts.queries.wait(names, parts.cancel, idle=True, timeout=None)
             now = [parts.live[name].now() for name in names]
-            if [(at.table, at.batch) for at in now] == [(at.table, at.batch) for at in seen]:
+            if seen and all(at is before for at, before in zip(now, seen, strict=True)):
                 return now[0], now[1]
             seen = now
     finally:
@@ -96,8 +96,9 @@ def _check_runs(parts: SessionParts, running: Running | None, name: str, stateme
             span=statement.name.span,
             code="QUERY_NOT_RUNNING",
         )
-    queries = [running.plan, *running.stages]
-    endless = next((s for plan in queries for s in plan.reads.streams if s.connector in ENDLESS), None)
+    runs = (parts.queries.all.get(q.name.casefold()) for q in parts.catalog.upstream(query))
+    streams = (s for run in runs if run is not None for s in run.plan.reads.streams)
+    endless = next((s for s in streams if s.connector in ENDLESS), None)
     if endless is not None:
         raise RuleFault(
             f"{query} cannot be compared: {endless.name} always has new rows",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamsql.definitions import Query
+from streamsql.definitions import Query, is_staged, promoted_name
 from streamsql.errors import NameFault
-from streamsql.features.change.statement import Compare, DropStaged, Promote
+from streamsql.features.change.statement import Compare, DropStaged, Promote, Rollback
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
@@ -28,14 +28,33 @@ def staged_change(name: Name, context: Context) -> Query:
     return query
 
 
-def _of_staged(statement: Compare | Promote, context: Context) -> Plan:
+def _compare(statement: Compare, context: Context) -> Plan:
     staged_change(statement.name, context)
     return Direct(statement)
 
 
 def _promote(statement: Promote, context: Context) -> Plan:
-    query = staged_change(statement.name, context)
-    check_unread(statement.name, query.name, context.catalog)  # its name goes
+    """Raises NameFault for a change that others read, which are not promoted with it: its name goes."""
+    changes = {staged_change(name, context).name: name for name in statement.names}
+    for query, name in changes.items():
+        others = [q.name for q in context.catalog.readers_of(query) if q.name not in changes]
+        staged = [promoted_name(other) for other in others if is_staged(other)]
+        if staged and len(staged) == len(others):
+            together = ", ".join(map(quote_name, dict.fromkeys((*map(promoted_name, changes), *staged))))
+            raise NameFault(
+                f"the staged change of {name} is read by that of {', '.join(staged)}",
+                hint=f"PROMOTE {together}; puts them in use together",
+                span=name.span,
+                code="IN_USE",
+            )
+        if others:
+            check_unread(name, query, context.catalog)
+    return Direct(statement)
+
+
+def _rollback(statement: Rollback, context: Context) -> Plan:
+    for name in statement.names:
+        context.catalog.live_table(name)
     return Direct(statement)
 
 
@@ -46,4 +65,9 @@ def _drop(statement: DropStaged, context: Context) -> Plan:
     return Drop("staged change of", table.name, tuple(entries_of(query, context.catalog)))
 
 
-PLANNERS: dict[type[Statement], object] = {Compare: _of_staged, Promote: _promote, DropStaged: _drop}
+PLANNERS: dict[type[Statement], object] = {
+    Compare: _compare,
+    Promote: _promote,
+    Rollback: _rollback,
+    DropStaged: _drop,
+}

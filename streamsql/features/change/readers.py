@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from streamsql.errors import Note
@@ -19,17 +20,19 @@ def columns_of(parts: SessionParts, table: str) -> Any:
     return None if rows is None else [(field.name, field.dataType) for field in rows.schema.fields]
 
 
-def restarted_readers(parts: SessionParts, table: str, before: Any) -> tuple[Note, ...]:
+def restarted_readers(
+    parts: SessionParts, table: str, before: Any, among: Sequence[str] = ()
+) -> tuple[Note, ...]:
     """Start the queries that read a live table again, and those that read their tables, each once the columns
-    of what it reads are others. before: the columns that the live table had. Returns notes about those that
-    do not run with them.
+    of what it reads are others. before: the columns that the live table had; among: tables that were started
+    with it. Returns notes about those that do not run with them.
     """
     changed, notes = set[str](), list[Note]()
     if columns_of(parts, table) != before:
         changed.add(table.casefold())
     for query in reversed(parts.catalog.with_readers([parts.catalog.queries[table.casefold()]])):
         running = parts.queries.all.get(query.name.casefold())
-        if query.name.casefold() == table.casefold() or running is None:
+        if query.name in (table, *among) or running is None:
             continue
         if not changed.intersection(name.casefold() for name in query.inputs):
             continue

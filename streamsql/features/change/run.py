@@ -1,20 +1,18 @@
-"""Handlers of staged changes and generations."""
+"""PROMOTE and ROLLBACK, and the handlers of the other statements about staged changes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from streamsql.catalog import Catalog
-from streamsql.definitions import is_staged, promoted_name, staged_name
-from streamsql.errors import Note, RuleFault, StreamsqlError
+from streamsql.definitions import Query, is_staged, promoted_name, staged_name
+from streamsql.errors import Note, RuleFault, Span, StreamsqlError
 from streamsql.features.change.compare import compare
 from streamsql.features.change.preview_change import preview_change
 from streamsql.features.change.readers import columns_of, restarted_readers
+from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
     PreviewChange,
@@ -24,6 +22,7 @@ from streamsql.features.change.statement import (
     ShowStaged,
 )
 from streamsql.features.change.swap import (
+    Next,
     defined,
     finish,
     promoted,
@@ -38,137 +37,70 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import size_text, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.drain import stop_queries
-from streamsql.runtime.queries.new_generations import query_now
 from streamsql.runtime.queries.run import BUSY, GOING_ON
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.start_steps import Step, run_steps
-from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations, Left, generations_of
-
-# ---- SHOW -----------------------------------------------------------------------------------
-
-
-def _show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
-    rows = []
-    for query in parts.catalog.named(None):
-        if is_staged(query.name):
-            rows.append((promoted_name(query.name), *_progress(parts, query.name)))
-    columns = ("name", "status", "batch", "rows in", "of", "%", "rows", "running", "last error")
-    return table(columns, rows, (2, 3, 4, 5, 6), "nothing is staged")
-
-
-def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:
-    """The columns of SHOW STAGED behind the name: what the change has read, of what the live table has."""
-    running, before = parts.queries.all.get(staged.casefold()), parts.queries.all.get(_of(staged))
-    facts, read = parts.facts(staged), parts.facts(promoted_name(staged)).account.read
-    of, percent = None, None
-    plans = [run.plan for run in (running, before) if run is not None]
-    streams = [{s.name for p in (plan, *_stages(plan)) for s in p.reads.streams} for plan in plans]
-    if len(streams) == 2 and streams[0] == streams[1] and read and not facts.account.read.at_least:
-        of = read.cell
-        percent = min(100, facts.account.read.number * 100 // read.number)
-    rows = parts.live.loaded(staged.casefold())
-    count = None if rows is None or rows.table is None else rows.table.num_rows
-    since = brief((datetime.now() - running.started).total_seconds()) if running and not running.ended else ""
-    batch = facts.batch if facts.batch >= 0 else None
-    return facts.status, batch, facts.account.read.cell, of, percent, count, since, facts.error
-
-
-def _of(staged: str) -> str:
-    return promoted_name(staged).casefold()
-
-
-def _stages(plan: Any) -> tuple[Any, ...]:
-    return getattr(plan, "stages", ())
-
-
-def _show_generations(parts: SessionParts, statement: ShowGenerations) -> Result:
-    rows = []
-    for query in parts.catalog.named(statement.name):
-        if not is_staged(query.name):
-            rows += list(_generations(parts, query.name))
-    columns = ("name", "generation", "status", "left at", "size", "definition")
-    return table(columns, rows, (1,), "no generations")
-
-
-def _generations(parts: SessionParts, name: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of SHOW GENERATIONS for a query, the newest first."""
-    folder, catalog = parts.places.query(name), parts.catalog
-    in_use, staged = Generations(folder, CURRENT), Generations(folder, STAGED)
-    found: list[tuple[Path, str, str, str]] = []
-    for generations, status, query in ((in_use, "in use", name), (staged, "staged", staged_name(name))):
-        if generations.current is not None and query.casefold() in catalog.queries:
-            definition = query_now(catalog, parts.places, query).definition
-            found.append((generations.current, status, "", definition))
-    for left in in_use.left():
-        found.append((left.folder, "left", f"{left.at:%Y-%m-%d %H:%M:%S}", left.definition))
-    for path, status, left_at, text in sorted(found, key=lambda row: int(row[0].name), reverse=True):
-        yield name, int(path.name), status, left_at, size_text(_size(path)), " ".join(text.split())
-
-
-def _size(folder: Path) -> int:
-    """The bytes of all files in a folder, as far as these can be read."""
-    total = 0
-    for path, _, files in os.walk(folder):
-        for file in files:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(path, file)).st_size
-    return total
-
-
-# ---- PROMOTE, ROLLBACK ----------------------------------------------------------------------
+from streamsql.runtime.workspace.generations import CURRENT, Generations, Left, generations_of
 
 
 def _promote(parts: SessionParts, statement: Promote) -> Result:
-    """Put a staged change in use. Until that is done, an error or Ctrl-C leaves both queries as they were."""
-    name = parts.catalog.live_table(statement.name).name
-    staged = staged_name(name)
-    running = parts.queries.all.get(staged.casefold())
-    if running is None or running.status() not in BUSY:
-        raise _not_running(parts, staged, statement)
-    generation, numbers = staged_generations(parts, name)
-    assert generation is not None
-    definition = _definition_after(parts.catalog, name)
+    """Put staged changes in use. Until that is done, an error or Ctrl-C leaves all queries as they were."""
+    places = {parts.catalog.live_table(name).name: name.span for name in statement.names}
+    staged = [staged_name(table) for table in places]
+    changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
+    nexts, catalog = list[Next](), parts.catalog
+    for query in changes:
+        name = promoted_name(query.name)
+        _check_change(parts, query, places)
+        generation, stages = staged_generations(parts, name)
+        assert generation is not None
+        catalog = promoted(catalog, name)
+        definition = renamed(query).sql(catalog.sinks[name.casefold()])
+        nexts.append(Next(name, generation, definition, stages))
 
-    def commit() -> None:
-        put_in_use(parts, name, generation, definition, numbers)
-
-    def take_over(definition: str, stages: Mapping[str, str]) -> None:
+    def take_over(table: str) -> None:
+        staged = staged_name(table)
         for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
             rows = parts.live.loaded(old.casefold())
             _forget(parts, old)
             if parts.store is None and rows is not None:  # they are in no file
                 parts.live[promoted_name(old).casefold()] = rows
-        parts.current.update(lambda catalog: promoted(catalog, name))
+        parts.current.update(lambda catalog: promoted(catalog, table))
 
-    before = Generations(parts.places.query(name), CURRENT).current
-    drain = Step(lambda: _drain(parts, staged), lambda: _again(parts, staged))
-    notes = _swap(parts, name, (drain,), commit, take_over)
-    return Done(notes, f"{name} is promoted: {_in_use(parts, name, generation, before)}")
+    drains = [Step(partial(_drain, parts, q.name), partial(_again, parts, q.name)) for q in changes]
+    return _swap(parts, nexts, drains, take_over, "promoted")
 
 
-def _not_running(parts: SessionParts, staged: str, statement: Promote) -> RuleFault:
-    running = parts.queries.all.get(staged.casefold())
-    failed = running is not None and running.status() == "FAILED"
-    return RuleFault(
-        f"the staged change of {promoted_name(staged)} {'has failed' if failed else 'is stopped'}",
-        detail="it is promoted once it has processed all available input",
-        hint=f"{'WHY' if failed else 'START'} QUERY {quote_name(staged)};",
-        span=statement.name.span,
-        code="QUERY_NOT_RUNNING",
-    )
-
-
-def _definition_after(catalog: Catalog, name: str) -> str:
-    """The statement that creates a live table once its staged change is promoted."""
-    change = catalog.staged(name)
-    assert change is not None
-    catalog = promoted(catalog, name)
-    return renamed(change).sql(catalog.sinks[name.casefold()])
+def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
+    """Raise RuleFault for a staged change that cannot be promoted. places: of the names of the live tables
+    that are promoted together.
+    """
+    table = promoted_name(query.name)
+    running = parts.queries.all.get(query.name.casefold())
+    if running is None or running.status() not in BUSY:
+        failed = running is not None and running.status() == "FAILED"
+        raise RuleFault(
+            f"the staged change of {table} {'has failed' if failed else 'is stopped'}",
+            detail="it is promoted once it has processed all available input",
+            hint=f"{'WHY' if failed else 'START'} QUERY {quote_name(query.name)};",
+            span=places[table],
+            code="QUERY_NOT_RUNNING",
+        )
+    read = {
+        promoted_name(name) for name in query.inputs if is_staged(name) and "$" not in promoted_name(name)
+    }
+    if read - places.keys():
+        names = ", ".join(map(quote_name, sorted({*read, *places})))
+        raise RuleFault(
+            f"the staged change of {table} reads that of {', '.join(sorted(read - places.keys()))}",
+            detail="its rows are computed from changes that are not in use",
+            hint=f"PROMOTE {names}; puts them in use together",
+            span=places[table],
+            code="IN_USE",
+        )
 
 
 def _drain(parts: SessionParts, name: str) -> None:
@@ -177,30 +109,32 @@ def _drain(parts: SessionParts, name: str) -> None:
 
 
 def _rollback(parts: SessionParts, statement: Rollback) -> Result:
-    """Bring an earlier generation back. Until that is done, an error or Ctrl-C leaves the query as it was."""
-    name = parts.catalog.live_table(statement.name).name
-    left = _left(parts, name, statement)
-    catalog = defined(parts, name, left.definition, in_stages=bool(left.stages))
+    """Bring earlier generations back. Until that is done, an error or Ctrl-C leaves all queries as they
+    were.
+    """
+    places = {parts.catalog.live_table(name).name: name.span for name in statement.names}
+    tables = [q.name for q in parts.catalog.upstream(*places) if q.name in places]
+    nexts, catalog = list[Next](), parts.catalog
+    for table in tables:
+        left = _left(parts, table, statement, places[table])
+        catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
+        nexts.append(Next(table, left.folder, left.definition, left.stages))
+    after = catalog
 
-    def commit() -> None:
-        put_in_use(parts, name, left.folder, left.definition, left.stages)
+    def take_over(table: str) -> None:
+        parts.current.update(lambda old: after)
 
-    def take_over(definition: str, stages: Mapping[str, str]) -> None:
-        parts.current.update(lambda old: catalog)
-
-    before = Generations(parts.places.query(name), CURRENT).current
-    notes = _swap(parts, name, (), commit, take_over)
-    return Done(notes, f"{name} is rolled back: {_in_use(parts, name, left.folder, before)}")
+    return _swap(parts, nexts, (), take_over, "rolled back")
 
 
-def _left(parts: SessionParts, name: str, statement: Rollback) -> Left:
+def _left(parts: SessionParts, name: str, statement: Rollback, span: Span) -> Left:
     """The generation that ROLLBACK means. Raises RuleFault."""
     found = Generations(parts.places.query(name), CURRENT).left()
     if parts.store is None:
         raise RuleFault(
             f"no earlier generation of {name} is kept: this console has no workspace",
             hint="streamsql --workspace DIR keeps the rows of each generation",
-            span=statement.name.span,
+            span=span,
             code="NO_GENERATION",
         )
     number = statement.generation
@@ -211,7 +145,7 @@ def _left(parts: SessionParts, name: str, statement: Rollback) -> Left:
             f"there is no {which} of {name} to go back to",
             detail="SET streamsql.generations says how many stay once they were replaced",
             hint=f"SHOW GENERATIONS OF {quote_name(name)};",
-            span=statement.name.span,
+            span=span,
             code="NO_GENERATION",
         )
     left = chosen[0]
@@ -220,59 +154,80 @@ def _left(parts: SessionParts, name: str, statement: Rollback) -> Left:
             raise RuleFault(
                 f"generation {left.folder.name} of {name} is not whole: its stage {stage} is gone",
                 hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(name)} AS …; computes it again",
-                span=statement.name.span,
+                span=span,
                 code="NO_GENERATION",
             )
     return left
 
 
-def _in_use(parts: SessionParts, name: str, generation: Path, before: Path | None) -> str:
-    """Which generation is in use now, and the way back."""
-    back = f"; ROLLBACK {quote_name(name)}; brings generation {before.name} back" if before else ""
-    return f"generation {generation.name} is in use{back if parts.store else ''}"
-
-
 def _swap(
     parts: SessionParts,
-    name: str,
-    before: tuple[Step, ...],
-    commit: Callable[[], None],
-    take_over: Callable[[str, Mapping[str, str]], None],
-) -> tuple[Note, ...]:
-    """Stop a live table, put another generation in use, and start it again; also what reads it, where its
-    columns have changed. before: what is done first; commit: puts the generation in use; take_over: changes
-    the catalog. A live table that was stopped stays stopped. Returns notes about what reads it.
+    nexts: Sequence[Next],
+    before: Sequence[Step],
+    take_over: Callable[[str], None],
+    word: str,
+) -> Result:
+    """Stop live tables, put other generations of them in use, and start them again; also what reads them,
+    where their columns have changed. nexts: each after those that it reads; before: what is done first;
+    take_over: puts the definition of a live table into the catalog; word: what is done to them. A live table
+    that was stopped stays stopped.
     """
-    running, columns = parts.queries.all.get(name.casefold()), columns_of(parts, name)
-    went_on = running is not None and running.status() in GOING_ON
+    tables = [following.table for following in nexts]
+    runs = [parts.queries.all.get(table.casefold()) for table in tables]
+    went_on = [run.name for run in runs if run is not None and run.status() in GOING_ON]
+    columns = {table: columns_of(parts, table) for table in tables}
+    old = [Generations(parts.places.query(table), CURRENT).current for table in tables]
 
-    def stop() -> None:
-        if running is not None and went_on:
-            parts.queries.stop(running, parts.cancel)
+    def stop(table: str) -> None:
+        parts.queries.stop(parts.queries.all[table.casefold()], parts.cancel)
 
+    notes: tuple[Note, ...] = ()
     with parts.cancel.holding(parts.queries.starting):
-        stopping = Step(stop, lambda: _again(parts, name) if went_on else None)
-        run_steps((*before, stopping, Step(commit, final=True)))
+        stops = [Step(partial(stop, table), partial(_again, parts, table)) for table in reversed(went_on)]
+        run_steps((*before, *stops, Step(lambda: put_in_use(parts, nexts), final=True)))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
-        for query in (name, *(stage.name for stage in parts.catalog.stages_of(name))):
-            _forget(parts, query)
-        finish(parts.places, name, take_over)
+        for table in tables:
+            for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
+                _forget(parts, query)
+        for table in tables:
+            finish(parts.places, table, partial(_taken_over, take_over, table))
         parts.workspace.save()
-        saved(parts.places, name)
-        for query in (name, *(stage.name for stage in parts.catalog.stages_of(name))):
-            with suppress(OSError, StreamsqlError):  # the next start clears them
-                generations_of(parts.places, query).clear(parts.generations())
-        if not went_on:
-            return ()
+        for table in tables:
+            saved(parts.places, table)
+            for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
+                with suppress(OSError, StreamsqlError):  # the next start clears them
+                    generations_of(parts.places, query).clear(parts.generations())
         try:
-            start_query(parts, planner.start_plan(parts.catalog.queries[name.casefold()], parts.context()))
-        except StreamsqlError as fault:
-            said = f"{name} is in use as it was to be, and does not run"
-            fault.detail = "\n".join(p for p in (fault.detail, said) if p)
-            raise
+            for table in went_on:
+                _start(parts, table)
         finally:
             parts.queries.refreshes.notify()
-        return restarted_readers(parts, name, columns)
+        for table in went_on:
+            notes += restarted_readers(parts, table, columns[table], among=tables)
+    numbers = ", ".join(following.generation.name for following in nexts)
+    several = len(nexts) > 1
+    text = f"{', '.join(tables)} {'are' if several else 'is'} {word}: "
+    text += f"generation{'s' * several} {numbers} {'are' if several else 'is'} in use"
+    if all(old) and parts.store is not None:
+        back = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"
+        text += f"; ROLLBACK {', '.join(map(quote_name, tables))}; brings {back} back"
+    return Done(notes, text)
+
+
+def _taken_over(
+    take_over: Callable[[str], None], table: str, definition: str, stages: Mapping[str, str]
+) -> None:
+    take_over(table)
+
+
+def _start(parts: SessionParts, name: str) -> None:
+    """Start a query of the catalog. Raises its fault, with what holds then."""
+    try:
+        start_query(parts, planner.start_plan(parts.catalog.queries[name.casefold()], parts.context()))
+    except StreamsqlError as fault:
+        said = f"{name} is in use as it was to be, and does not run"
+        fault.detail = "\n".join(p for p in (fault.detail, said) if p)
+        raise
 
 
 def _forget(parts: SessionParts, query: str) -> None:
@@ -297,9 +252,9 @@ def _compare(parts: SessionParts, statement: Compare) -> Result:
 
 
 DIRECT: Answers = {
-    ShowStaged: _show_staged,
+    ShowStaged: show_staged,
     PreviewChange: preview_change,
-    ShowGenerations: _show_generations,
+    ShowGenerations: show_generations,
     Compare: _compare,
     Promote: _promote,
     Rollback: _rollback,

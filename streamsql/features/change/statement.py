@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from streamsql.errors import Source
+from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Name, Statement, StatementWithBody, clause, count_of
+from streamsql.language.statements.binder import names_of
 
 SHOWN = 20
 """The rows that COMPARE shows without LIMIT."""
@@ -51,9 +52,12 @@ class Promote(Statement):
     not_on_connect: ClassVar[str] = "staged changes"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "live_table"
 
-    name: Name
+    names: tuple[Name, ...]
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"names": names_of(node, "LiveTableName")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +68,23 @@ class Rollback(Statement):
     not_on_connect: ClassVar[str] = "staged changes"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "live_table"
 
-    name: Name
+    names: tuple[Name, ...]
     generation: int | None = None
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        number = node.get("Number")
-        return {"generation": count_of(number, "GENERATION takes a whole number")} if number else {}
+        number, names = node.get("Number"), names_of(node, "LiveTableName")
+        if number is None:
+            return {"names": names}
+        if len(names) > 1:
+            raise SyntaxFault(
+                "TO GENERATION is about one live table",
+                hint="a ROLLBACK for each",
+                span=number.span,
+                code="CLAUSE_CONFLICT",
+            )
+        return {"names": names, "generation": count_of(number, "GENERATION takes a whole number")}
 
 
 @dataclass(frozen=True, kw_only=True)

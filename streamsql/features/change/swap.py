@@ -8,14 +8,15 @@ catalog. A workspace that was not left properly does it when it is opened.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.definitions import Query, promoted_name, staged_name
+from streamsql.definitions import Query, is_staged, promoted_name, staged_name
 from streamsql.errors import Source
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
@@ -31,25 +32,41 @@ _TO_DEFINE = "to_define.json"
 """The file of a generation with its definition, from before it is in use until the catalog has it."""
 
 
-def put_in_use(
-    parts: SessionParts, table: str, generation: Path, definition: str, stages: Mapping[str, str]
-) -> None:
-    """Put a generation of a live table in use. definition: the statement that creates the live table; stages:
-    the generations of its stages, by their names. Raises OSError: the one before is in use then, or this one.
+@dataclass(frozen=True)
+class Next:
+    """A generation that is to be in use. definition: the statement that creates the live table; stages: the
+    generations of its stages, by their names.
     """
-    record = json.dumps({"definition": definition, "stages": dict(stages)})
-    write_file(generation / _TO_DEFINE, lambda file: file.write(record.encode()))
-    before = query_now(parts.catalog, parts.places, table)
-    generations = Generations(parts.places.query(table), CURRENT)
-    generations.leave(before.definition, before.stages)
-    generations.publish(generation)
+
+    table: str
+    generation: Path
+    definition: str
+    stages: Mapping[str, str]
 
 
-def defined(parts: SessionParts, table: str, definition: str, *, in_stages: bool) -> Catalog:
-    """The catalog with another definition of a live table. in_stages: whether it has stages. Raises faults
-    when that cannot be planned any more.
+def put_in_use(parts: SessionParts, nexts: Sequence[Next]) -> None:
+    """Put generations of live tables in use, all of them or none. Raises OSError: those before are in use
+    then, or these.
     """
-    catalog = without(parts.catalog, table)
+    together = {following.table: following.generation.name for following in nexts}
+    for following in nexts:
+        record = {"definition": following.definition, "stages": dict(following.stages), "together": together}
+        content = json.dumps(record).encode()
+        write_file(following.generation / _TO_DEFINE, lambda file, content=content: file.write(content))
+    for following in nexts:
+        before = query_now(parts.catalog, parts.places, following.table)
+        Generations(parts.places.query(following.table), CURRENT).leave(before.definition, before.stages)
+    for following in nexts:  # with the first one all of them are in use: `complete` goes on
+        Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
+
+
+def defined(
+    parts: SessionParts, table: str, definition: str, *, in_stages: bool, before: Catalog | None = None
+) -> Catalog:
+    """The catalog with another definition of a live table. in_stages: whether it has stages; before: the
+    catalog to begin with, by default that of now. Raises faults when that cannot be planned any more.
+    """
+    catalog = without(before or parts.catalog, table)
     statement = parse(split_script(Source("", definition))[0], literal=True)
     plan = planner.plan(statement, replace(parts.context(), catalog=catalog, stages=True))
     assert isinstance(plan, plans.Run)
@@ -97,12 +114,8 @@ def finish(places: Places, table: str, define: Callable[[str, Mapping[str, str]]
     define: puts its definition into the catalog, and is given that and the generations of its stages. Returns
     whether there was anything to do. Raises OSError, EngineFault.
     """
-    generation = Generations(places.query(table), CURRENT).current
-    try:
-        record = json.loads((generation / _TO_DEFINE).read_text("utf-8")) if generation else None
-    except FileNotFoundError:
-        return False
-    if generation is None or record is None:
+    record = _record(places, table)
+    if record is None:
         return False
     for stage, number in record["stages"].items():
         generations = Generations(places.query(stage), CURRENT)
@@ -113,6 +126,15 @@ def finish(places: Places, table: str, define: Callable[[str, Mapping[str, str]]
     _unlink_staged(places, table)
     define(record["definition"], record["stages"])
     return True
+
+
+def _record(places: Places, table: str) -> Any:
+    """What `put_in_use` has recorded in the generation in use; None where the catalog has it."""
+    generation = Generations(places.query(table), CURRENT).current
+    try:
+        return json.loads((generation / _TO_DEFINE).read_text("utf-8")) if generation else None
+    except FileNotFoundError:
+        return None
 
 
 def saved(places: Places, table: str) -> None:
@@ -140,25 +162,39 @@ def _unlink_staged(places: Places, query: str) -> None:
 
 def complete(parts: SessionParts) -> None:
     """Complete what a crash has interrupted in a workspace that was opened. Raises OSError, faults."""
-    for query in list(parts.catalog.queries.values()):
-        table = query.name
-        if not query.live_table or query.owner or table != promoted_name(table):
-            continue
-
-        def define(definition: str, stages: Mapping[str, str], table: str = table) -> None:
-            catalog = defined(parts, table, definition, in_stages=bool(stages))
-            change = catalog.staged(table)
-            if change is not None and Generations(parts.places.query(table), STAGED).current is None:
-                for kind, name in entries_of(change, catalog):
-                    catalog = catalog.without(kind, name)
-            parts.current.update(lambda old: catalog)
-
-        if finish(parts.places, table, define):
-            parts.workspace.save()
-            saved(parts.places, table)
-        if parts.catalog.staged(table) is None:
+    queries = [query for query in parts.catalog.named(None) if query.live_table]
+    tables = [query.name for query in queries if not is_staged(query.name)]
+    for table in tables:
+        record = _record(parts.places, table)
+        for other, number in record["together"].items() if record else ():
+            generations = Generations(parts.places.query(other), CURRENT)
+            if generations.current is None or generations.current.name != number:
+                generations.publish(generations.folder / number)
+    finished = [table for table in tables if finish(parts.places, table, _completed(parts, table))]
+    if finished:
+        parts.workspace.save()
+    for table in finished:
+        saved(parts.places, table)
+    for table in (table for table in tables if parts.catalog.staged(table) is None):
+        for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
             with suppress(OSError):
-                Generations(parts.places.query(table), STAGED).remove()
+                Generations(parts.places.query(query), STAGED).remove()
+
+
+def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, str]], None]:
+    """A function that puts the definition of a generation in use into the catalog, in place of the staged
+    change that it was.
+    """
+
+    def define(definition: str, stages: Mapping[str, str]) -> None:
+        catalog = defined(parts, table, definition, in_stages=bool(stages))
+        change = catalog.staged(table)
+        if change is not None and Generations(parts.places.query(table), STAGED).current is None:
+            for kind, name in entries_of(change, catalog):
+                catalog = catalog.without(kind, name)
+        parts.current.update(lambda old: catalog)
+
+    return define
 
 
 def staged_generations(parts: SessionParts, table: str) -> tuple[Path | None, dict[str, str]]:

@@ -16,7 +16,7 @@ from streamsql.definitions import (
     promoted_name,
     staged_name,
 )
-from streamsql.errors import RuleFault, Source, Span, StreamsqlError
+from streamsql.errors import NameFault, RuleFault, Source, Span, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
@@ -124,6 +124,8 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
                 after = replace(run.query, sinks=(name.value,))
                 check_is_no_circle(after, context.catalog, name.span)
         return plan
+    if is_staged(name.value):
+        context = replace(context, catalog=context.catalog.with_changes())
     if not statement.or_replace and not statement.if_not_exists:
         context.catalog.check_free(name)
         check_query_free(name, context)
@@ -160,6 +162,15 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
 def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:
     """The statement that builds a staged change, as a live table of its own. Raises NameFault, RuleFault."""
     name, catalog = statement.name, context.catalog
+    reading = [q.name for q in catalog.readers_of(name.value) if is_staged(q.name)]
+    if reading and catalog.staged(name.value) is None:
+        tables = ", ".join(quote_name(promoted_name(reader)) for reader in reading)
+        raise NameFault(
+            f"{name} is read by the staged change of {tables}, which was made for {name} as it is",
+            hint=f"DROP STAGED {tables}; then stage {name} first, and {tables} after it",
+            span=name.span,
+            code="IN_USE",
+        )
     if is_staged(name.value):
         raise RuleFault(
             f"{name} is a staged change itself",
@@ -239,6 +250,8 @@ def _hint_at_stages(fault: RuleFault, query: Query, sink: Sink, body: Fragment, 
 def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     """The plan that starts a query of the catalog. span: the name of the query, for errors."""
     origin = Origin.of(span)
+    if is_staged(query.name):
+        context = replace(context, catalog=context.catalog.with_changes())
     if query.together:
         statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"), origin)
         assert isinstance(statement, InsertSet)

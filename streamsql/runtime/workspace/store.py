@@ -15,7 +15,7 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.definition_sql import setting_sql
-from streamsql.definitions import Function, Stream
+from streamsql.definitions import Function, Stream, is_staged, staged_name
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.redaction import holds_secret
 from streamsql.language.script import Written
@@ -169,6 +169,8 @@ def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterab
     for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
         names = names_in_query(query.text).union(s.casefold() for s in (*query.sinks, query.late))
+        if is_staged(query.name):  # it reads the staged changes of what it names
+            names |= {staged_name(name).casefold() for name in names}
         yield CatalogEntry("query", query.name, text, names, query.live_table)
 
 
@@ -193,7 +195,7 @@ def _sorted(entries: list[CatalogEntry]) -> list[CatalogEntry]:
             return
         under_way.add(entry)
         for name in entry.names:
-            for other in by_name.get(name.partition("$")[0], ()):
+            for other in (*by_name.get(name, ()), *by_name.get(name.partition("$")[0], ())):
                 put(other)
         done[entry] = None
 

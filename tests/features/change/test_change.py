@@ -230,6 +230,55 @@ def test_preview_says_what_a_change_means(console: Console) -> None:
     assert refusal(console, "PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE tt AS SELECT k FROM s;").code
 
 
+BIG = "CREATE LIVE TABLE big AS SELECT k FROM t WHERE total > 3;"
+BIG_STAGED = "CREATE OR REPLACE LIVE TABLE big STAGED AS SELECT k, total FROM t WHERE total > 2;"
+
+
+def test_changes_of_several_tables_are_put_in_use_together(opened: Open) -> None:
+    """A staged change reads the staged changes of what it names."""
+    console = opened()
+    console.run(STREAM + ROWS + TOTALS + BIG + STAGED + BIG_STAGED + IDLE)
+    assert console.rows("SELECT * FROM big;") == [("a",)]
+    assert console.rows("SELECT * FROM big$staged;") == [("a", 3)]
+    assert notes_of(console.run("COMPARE LIVE TABLE big;")[0])[-1] == "1 row before, 1 after: no difference"
+    again = opened()
+    assert again.warnings == []
+    again.run("START QUERY ALL; INSERT INTO s VALUES ('b', 9);" + IDLE)
+    assert sorted(again.rows("SELECT * FROM big$staged;")) == [("a", 3), ("b", 11)]
+    for statement in ("PROMOTE t;", "PROMOTE big;"):
+        fault = refusal(again, statement)
+        assert fault.code == "IN_USE"
+        assert fault.hint in (
+            "PROMOTE t, big; puts them in use together",
+            "PROMOTE big, t; puts them in use together",
+        )
+    promoted = (
+        "t, big are promoted: generations 2, 2 are in use; ROLLBACK t, big; brings the ones before back"
+    )
+    assert said(again, "PROMOTE big, t;") == promoted
+    again.run("INSERT INTO s VALUES ('c', 4);" + IDLE)
+    assert sorted(again.rows("SELECT * FROM big;")) == [("a", 3), ("b", 11), ("c", 4)]
+    assert again.rows("SHOW STAGED;") == []
+    third = opened()
+    assert third.warnings == []
+    third.run("START QUERY ALL; ROLLBACK t, big;" + IDLE)
+    assert sorted(third.rows("SELECT * FROM big;")) == [("a",), ("b",), ("c",)]
+    assert sorted(third.rows("SELECT * FROM t;")) == [("a", 4), ("b", 11), ("c", 4)]
+    assert refusal(third, "ROLLBACK t, big TO GENERATION 1;").code == "CLAUSE_CONFLICT"
+
+
+def test_what_a_change_reads_is_staged_before_it(console: Console) -> None:
+    console.run(STREAM + ROWS + TOTALS + BIG + BIG_STAGED + IDLE)
+    assert console.rows("SELECT * FROM big$staged;") == [("a", 4)]
+    fault = refusal(console, STAGED)
+    assert (fault.code, fault.hint) == ("IN_USE", "DROP STAGED big; then stage t first, and big after it")
+    console.run("DROP STAGED big;" + STAGED + BIG_STAGED + IDLE)
+    assert console.rows("SELECT * FROM big$staged;") == [("a", 3)]
+    assert refusal(console, "DROP STAGED t;").code == "IN_USE"
+    console.run("PROMOTE t, big;" + IDLE)
+    assert console.rows("SELECT * FROM big;") == [("a", 3)]
+
+
 # ---- the next day
 
 
@@ -276,6 +325,30 @@ def crashing(folder: Path, opened: Open, monkeypatch: pytest.MonkeyPatch, statem
         shutil.rmtree(folder / "w")
         shutil.copytree(made, folder / "w", symlinks=True)
     assert at > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", ["PROMOTE t, big;", "ROLLBACK big, t;"])
+def test_a_crash_leaves_one_set_or_the_other(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    console = opened()
+    console.run(STREAM + ROWS + TOTALS + BIG + STAGED + BIG_STAGED + IDLE)
+    if statement.startswith("ROLLBACK"):
+        console.run("PROMOTE t, big;" + IDLE)
+    console.session.close()
+    seen = set()
+    for console in crashing(tmp_path, opened, monkeypatch, statement):
+        assert console.warnings == []
+        after = "WHERE n > 1" in console.text("SHOW CREATE LIVE TABLE t;")
+        assert after == ("total > 2" in console.text("SHOW CREATE LIVE TABLE big;"))
+        staged = [row[0] for row in console.rows("SHOW STAGED;")]
+        assert staged == (["t", "big"] if statement.startswith("PROMOTE") and not after else [])
+        console.run("START QUERY ALL;" + IDLE + "VERIFY LIVE TABLE t;")
+        assert sorted(console.rows("SELECT * FROM t;")) == (AFTER if after else BEFORE)
+        assert console.rows("SELECT * FROM big;") == ([("a", 3)] if after else [("a",)])
+        seen.add(after)
+    assert seen == {False, True}
 
 
 @pytest.mark.slow

@@ -1,0 +1,87 @@
+"""SHOW STAGED and SHOW GENERATIONS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from streamsql.definitions import is_staged, promoted_name, staged_name
+from streamsql.features.change.statement import ShowGenerations, ShowStaged
+from streamsql.results import Result
+from streamsql.runtime.engine.moments import brief
+from streamsql.runtime.handlers.info_table import size_text, table
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.new_generations import query_now
+from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
+
+
+def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
+    rows = []
+    for query in parts.catalog.named(None):
+        if is_staged(query.name):
+            rows.append((promoted_name(query.name), *_progress(parts, query.name)))
+    columns = ("name", "status", "batch", "rows in", "of", "%", "rows", "running", "last error")
+    return table(columns, rows, (2, 3, 4, 5, 6), "nothing is staged")
+
+
+def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:
+    """The columns of SHOW STAGED behind the name: what the change has read, of what the live table has."""
+    running, before = parts.queries.all.get(staged.casefold()), parts.queries.all.get(_of(staged))
+    facts, read = parts.facts(staged), parts.facts(promoted_name(staged)).account.read
+    of, percent = None, None
+    plans = [run.plan for run in (running, before) if run is not None]
+    streams = [{s.name for p in (plan, *_stages(plan)) for s in p.reads.streams} for plan in plans]
+    if len(streams) == 2 and streams[0] == streams[1] and read and not facts.account.read.at_least:
+        of = read.cell
+        percent = min(100, facts.account.read.number * 100 // read.number)
+    rows = parts.live.loaded(staged.casefold())
+    count = None if rows is None or rows.table is None else rows.table.num_rows
+    since = brief((datetime.now() - running.started).total_seconds()) if running and not running.ended else ""
+    batch = facts.batch if facts.batch >= 0 else None
+    return facts.status, batch, facts.account.read.cell, of, percent, count, since, facts.error
+
+
+def _of(staged: str) -> str:
+    return promoted_name(staged).casefold()
+
+
+def _stages(plan: Any) -> tuple[Any, ...]:
+    return getattr(plan, "stages", ())
+
+
+def show_generations(parts: SessionParts, statement: ShowGenerations) -> Result:
+    rows = []
+    for query in parts.catalog.named(statement.name):
+        if not is_staged(query.name):
+            rows += list(_generations(parts, query.name))
+    columns = ("name", "generation", "status", "left at", "size", "definition")
+    return table(columns, rows, (1,), "no generations")
+
+
+def _generations(parts: SessionParts, name: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of SHOW GENERATIONS for a query, the newest first."""
+    folder, catalog = parts.places.query(name), parts.catalog
+    in_use, staged = Generations(folder, CURRENT), Generations(folder, STAGED)
+    found: list[tuple[Path, str, str, str]] = []
+    for generations, status, query in ((in_use, "in use", name), (staged, "staged", staged_name(name))):
+        if generations.current is not None and query.casefold() in catalog.queries:
+            definition = query_now(catalog, parts.places, query).definition
+            found.append((generations.current, status, "", definition))
+    for left in in_use.left():
+        found.append((left.folder, "left", f"{left.at:%Y-%m-%d %H:%M:%S}", left.definition))
+    for path, status, left_at, text in sorted(found, key=lambda row: int(row[0].name), reverse=True):
+        yield name, int(path.name), status, left_at, size_text(_size(path)), " ".join(text.split())
+
+
+def _size(folder: Path) -> int:
+    """The bytes of all files in a folder, as far as these can be read."""
+    total = 0
+    for path, _, files in os.walk(folder):
+        for file in files:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(path, file)).st_size
+    return total
