@@ -118,6 +118,7 @@ class Changes(RuleBasedStateMachine):
     @rule(select=st.sampled_from(list(SELECTS)))
     def replace(self, select: str) -> None:
         self.run(f"CREATE OR REPLACE LIVE TABLE t AS {select};")
+        self.run("STOP QUERY whole; START QUERY whole;")  # which reads all columns
         self._put_in_use(Generation(select))
         self.stopped = False
 
