@@ -1,0 +1,159 @@
+"""What is to be done so that a workspace has what a folder defines: a pure function of both."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from streamsql.errors import RuleFault, Source
+from streamsql.features.project.definition_set import DefinitionSet
+from streamsql.features.project.project_folder import Key, Part
+from streamsql.language.script import Written, split_script
+from streamsql.runtime.workspace.store import CatalogEntry
+
+ADDED, CHANGED, RENAMED, DROPPED = "added", "changed", "renamed", "dropped"
+_OF_VIEW = frozenset(("OR", "REPLACE", "TEMP", "TEMPORARY"))
+"""Words before VIEW that are no part of what the view is."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """what: ADDED, CHANGED, RENAMED or DROPPED; wanted: None for DROPPED; present: None for ADDED."""
+
+    what: str
+    wanted: CatalogEntry | None = None
+    present: CatalogEntry | None = None
+
+    @property
+    def entry(self) -> CatalogEntry:
+        entry = self.wanted or self.present
+        assert entry
+        return entry
+
+    @property
+    def key(self) -> Key:
+        return self.entry.kind, self.entry.name.casefold()
+
+    @property
+    def difference(self) -> list[str]:
+        """The lines of the two texts that differ, with - and + before them, and some around them."""
+        if not (self.wanted and self.present):
+            return []
+        texts = (self.present.text.splitlines(), self.wanted.text.splitlines())
+        return list(difflib.unified_diff(*texts, lineterm=""))[2:]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """changes: in the order of the folder, those that drop last; anew: the names of the queries that are
+    there and are computed anew; restarts: those of them that are not changed themselves and are started
+    again from the beginning; unchanged: the number of other definitions.
+    """
+
+    changes: tuple[Change, ...]
+    anew: tuple[str, ...]
+    restarts: tuple[str, ...]
+    unchanged: int
+
+
+def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Iterable[Part]) -> Comparison:
+    """Compare what is there with what a folder defines. parts: the statements of the folder. Raises RuleFault
+    for a rename that would lose state.
+    """
+    before, after = present.entries, wanted.entries
+    renamed = dict(_renamed(before, after, parts, present))
+    changes, unchanged = list[Change](), 0
+    for key, entry in after.items():
+        old = before.get(key)
+        if key in renamed:
+            changes.append(Change(RENAMED, entry, before[renamed[key]]))
+        elif old is None:
+            changes.append(Change(ADDED, entry))
+        elif _same(old, entry):
+            unchanged += 1
+        else:
+            changes.append(Change(CHANGED, entry, old))
+    gone = [key for key in reversed(before) if key not in after and key not in renamed.values()]
+    changes += (Change(DROPPED, present=before[key]) for key in gone)
+    anew, restarts = _computed_anew(wanted, after, {c.key for c in changes if c.what == CHANGED})
+    return Comparison(tuple(changes), anew, restarts, unchanged)
+
+
+def _same(one: CatalogEntry, other: CatalogEntry) -> bool:
+    """Whether two definitions are the same but for comments, blanks and line ends."""
+    if one.text == other.text:
+        return True
+    if one.kind == "setting":
+        return False
+    return _words(one) == _words(other)
+
+
+def _words(entry: CatalogEntry) -> list[tuple[str, str]]:
+    """The words and signs of a definition."""
+    tokens = written(entry.text).tokens
+    if entry.kind == "view":
+        head = next((at for at, token in enumerate(tokens) if token.upper == "VIEW"), 0)
+        tokens = tuple(t for at, t in enumerate(tokens) if at > head or t.upper not in _OF_VIEW)
+    return [(token.kind, token.text) for token in tokens]
+
+
+def written(text: str) -> Written:
+    """A statement that the console writes."""
+    return split_script(Source("streamsql apply", f"{text};"))[0]
+
+
+def _renamed(
+    before: Mapping[Key, CatalogEntry],
+    after: Mapping[Key, CatalogEntry],
+    parts: Iterable[Part],
+    present: DefinitionSet,
+) -> Iterator[tuple[Key, Key]]:
+    """(new key, old key) of each entry that a comment of the folder renames. Raises RuleFault."""
+    for part in parts:
+        old = (part.entry.kind, part.renamed_from.casefold())
+        if not part.renamed_from or part.key in before or old in after or old not in before:
+            continue
+        stream = present.catalog.streams.get(old[1]) if old[0] == "stream" else None
+        keeps = "rows" if stream and stream.connector == "values" else "state"
+        if old[0] == "query" or keeps == "rows":
+            raise part.placed(
+                RuleFault(
+                    f"{before[old].name} cannot be renamed to {part.entry.name}: its {keeps} would be lost",
+                    detail=f"the workspace keeps its {keeps} under its name",
+                    hint=f"keep the name {before[old].name}; without the comment, {before[old].name} is "
+                    f"dropped, and {part.entry.name} is added and begins anew",
+                    code="RENAME_NOT_SUPPORTED",
+                )
+            )
+        yield part.key, old
+
+
+def _computed_anew(
+    wanted: DefinitionSet, entries: Mapping[Key, CatalogEntry], changed: set[Key]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(the queries that are computed anew: those that are changed, that read something changed, or a live
+    table that is computed anew; those of them that have to be started again for it).
+
+    A streaming query that joins a live table is not among them: it goes on with the rows of then.
+    """
+    anew, restarts = list[str](), list[str]()
+    sources, tables = set[str](), set[str]()
+    queries, sinks = wanted.catalog.queries, wanted.catalog.sinks
+    for (kind, name), entry in entries.items():
+        needs = {needed.partition("$")[0] for needed in entry.names} - {name}
+        itself, by_source = (kind, name) in changed, bool(needs & sources)
+        if kind != "query":
+            if (itself or by_source) and kind != "setting":
+                sources.add(name)
+            continue
+        query = queries[name]
+        if not (itself or by_source or (query.inputs and needs & tables)):
+            continue
+        anew.append(query.name)
+        if by_source and not itself:
+            restarts.append(query.name)
+        tables.update(
+            s.casefold() for s in query.sinks if s.casefold() in sinks and sinks[s.casefold()].is_live
+        )
+    return tuple(anew), tuple(restarts)
