@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         "apply",
         "Compare a folder of SQL files with a workspace, run its tests, and change the workspace so that it "
         "has what the folder defines.",
+        "0 applied, or nothing to do, 3 there are changes that are not applied",
     )
     parser.add_argument("--yes", action="store_true", help="apply the changes without a question")
     add_flags(parser, "--master", "--conf", "--packages", "--jars", "--java")

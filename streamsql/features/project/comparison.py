@@ -37,11 +37,12 @@ class Change:
 
     @property
     def difference(self) -> list[str]:
-        """The lines of the two texts that differ, with - and + before them, and some around them."""
+        """The lines of the two texts that differ, with - and + before them, and the lines around them."""
         if not (self.wanted and self.present):
             return []
         texts = (self.present.text.splitlines(), self.wanted.text.splitlines())
-        return list(difflib.unified_diff(*texts, lineterm=""))[2:]
+        lines = list(difflib.unified_diff(*texts, lineterm=""))[2:]
+        return [line for line in lines if not line.startswith("@@")]
 
 
 @dataclass(frozen=True)

@@ -91,25 +91,25 @@ def _check_query(part: Part, parts: SessionParts) -> None:
     fact = ""
     if not isinstance(plan(part.statement, parts.context()), plans.Run):
         fact = "this INSERT writes rows once, and starts no query"
-    elif part.key[1] in map(_own_query, _with_malformed(parts.catalog)):
+    elif part.key[1] in map(own_query, with_malformed(parts.catalog)):
         fact = f"the console starts the query {part.entry.name} by itself, for ON MALFORMED INTO"
     if fact:
         raise RuleFault(fact, hint="leave it out of the folder", code="NOT_A_DEFINITION")
 
 
-def _with_malformed(catalog: Catalog) -> Iterator[Stream]:
+def with_malformed(catalog: Catalog) -> Iterator[Stream]:
     return (stream for stream in catalog.streams.values() if stream.malformed_sink)
 
 
-def _own_query(stream: Stream) -> str:
+def own_query(stream: Stream) -> str:
     """The folded name of the query that the console starts for ON MALFORMED INTO of a stream."""
     return f"{stream.name}_{REJECTED}".casefold()
 
 
 def _own_queries(wanted: Catalog, present: Catalog) -> Iterator[Query]:
     """The queries in the workspace that the console starts by itself for the streams of a folder."""
-    for stream in _with_malformed(wanted):
-        query = present.queries.get(_own_query(stream))
+    for stream in with_malformed(wanted):
+        query = present.queries.get(own_query(stream))
         if query and query.writes_into(stream.malformed_sink):
             yield query
 

@@ -22,8 +22,9 @@ from streamsql.output.control_characters import harmless
 from streamsql.output.printer import Printer
 from streamsql.plan.chosen_dialect import translation_of
 from streamsql.results import counted
+from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.reopen import reopen
-from streamsql.runtime.workspace.store import Store
+from streamsql.runtime.workspace.store import CatalogEntry, Store
 
 NOTHING, CHANGES, FAILED = 0, 3, 1
 """Exit codes: nothing to do; something is to be done; the folder has errors."""
@@ -39,13 +40,12 @@ class Project:
     comparison: Comparison
 
 
-def project_parser(command: str, description: str) -> Parser:
-    """The parser of a command that compares a folder with a workspace."""
+def project_parser(command: str, description: str, codes: str) -> Parser:
+    """The parser of a command about a folder and a workspace. codes: its exit codes but 1 and 2."""
     parser = Parser(
         prog=f"streamsql {command}",
         description=description,
-        epilog="exit codes: 0 nothing to do, 1 an error, 2 usage, 3 there are changes"
-        + (" that were not applied" if command == "apply" else ""),
+        epilog=f"exit codes: {codes}, 1 an error, 2 usage",
     )
     parser.add_argument("folder", metavar="DIR", help="the folder of the project, with files *.sql")
     add_flags(parser, "-w --workspace", "-D --define", "--trust-workspace", "--dialect", "--color")
@@ -54,7 +54,11 @@ def project_parser(command: str, description: str) -> Parser:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = project_parser("plan", "Compare a folder of SQL files with a workspace, and change nothing.")
+    parser = project_parser(
+        "plan",
+        "Compare a folder of SQL files with a workspace, and change nothing.",
+        "0 nothing to do, 3 there are changes",
+    )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="output format (default: text)"
     )
@@ -68,24 +72,31 @@ def line_of(options: Namespace, preferences: Preferences) -> CommandLine:
     return replace(line, workspace=str(line.folder.absolute()))  # the default one is meant, too
 
 
+def workspace_parts(line: CommandLine, printer: Printer, *, is_there: bool) -> SessionParts:
+    """The parts of a session that reads the workspace, and changes nothing; it may be held by a server or by
+    another console. is_there: whether there is one. Raises StreamsqlError.
+    """
+    for warning in line.config.warnings:
+        printer.warn(warning)
+    reading = replace(line, read_only=True, check=True)
+    session = open_session(reading, printer, line.folder / "run", line.folder if is_there else None)
+    for warning in reopen(session.parts).warnings:
+        printer.warn(warning)
+    return session.parts
+
+
 def read(options: Namespace, line: CommandLine, printer: Printer) -> Project | None:
     """The folder beside the workspace, which is only read. None: it has errors, which are printed. Raises
     StreamsqlError.
     """
-    for warning in line.config.warnings:
-        printer.warn(warning)
     folder = Path(options.folder)
-    reading = replace(line, read_only=True, check=True)
-    is_there = check_workspace(line)
-    session = open_session(reading, printer, line.folder / "run", line.folder if is_there else None)
-    for warning in reopen(session.parts).warnings:
-        printer.warn(warning)
-    present = DefinitionSet.of(session.parts)
-    own = open_session(replace(reading, trusted=True), printer, line.folder / "run", None).parts
+    workspace = workspace_parts(line, printer, is_there=check_workspace(line))
+    present, store = DefinitionSet.of(workspace), workspace.store or Store(line.folder)
+    reading = replace(line, read_only=True, check=True, trusted=True)
+    own = open_session(reading, printer, line.folder / "run", None).parts
     translation = translation_of(printer.preferences["dialect"], own.catalog)
     ordered, faults = read_project(files_of(folder), own.variables, translation)
     if not faults:
-        store = session.parts.store or Store(line.folder)
         defined, faults = wanted(ordered, own, store, present)
     if not faults:
         try:
@@ -113,9 +124,8 @@ COMMAND = Command(_parser, _plan)
 # ---- what is shown ------------------------------------------------------------------------
 
 
-def kind_of(change: Change) -> str:
-    """What a change is about, as a person calls it."""
-    entry = change.entry
+def shown_kind(entry: CatalogEntry) -> str:
+    """The kind of an entry, as a person calls it."""
     return "live table" if entry.kind == "query" and entry.readable else entry.kind
 
 
@@ -129,7 +139,7 @@ def as_text(project: Project) -> str:
     lines, counts = list[str](), dict[str, int]()
     for change in comparison.changes:
         counts[change.what] = counts.get(change.what, 0) + 1
-        title = f"{change.what:<8} {kind_of(change)} {change.entry.name}"
+        title = f"{change.what:<8} {shown_kind(change.entry)} {change.entry.name}"
         if change.wanted and change.present and change.wanted.name != change.present.name:
             title += f", formerly {change.present.name}"
         file, number = places.get(change.key, ("", 0))
@@ -149,7 +159,7 @@ def as_json(project: Project) -> str:
         file, number = places.get(change.key, (None, None))
         return {
             "change": change.what,
-            "kind": kind_of(change),
+            "kind": shown_kind(change.entry),
             "name": change.entry.name,
             "file": file,
             "line": number,
