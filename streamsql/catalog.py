@@ -13,7 +13,16 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from streamsql.definitions import REJECTED, Function, Query, Sink, Stream, Table
+from streamsql.definitions import (
+    REJECTED,
+    Function,
+    Query,
+    Sink,
+    Stream,
+    Table,
+    is_staged,
+    staged_name,
+)
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
@@ -107,8 +116,12 @@ class Catalog:
         return query.sql(entry) if query and query.live_table and isinstance(entry, Sink) else entry.sql()
 
     def live_tables(self) -> list[Sink]:
-        """All live tables but the stages of others."""
-        return [s for s in self.sinks.values() if s.is_live and not s.owner]
+        """All live tables but the stages of others and staged changes."""
+        return [s for s in self.sinks.values() if s.is_live and not s.owner and not is_staged(s.name)]
+
+    def staged(self, table: str) -> Query | None:
+        """The query of the staged change of a live table, if there is one."""
+        return self.queries.get(staged_name(table).casefold())
 
     def stages_of(self, query: str) -> list[Query]:
         """The queries of the stages of another, in their order."""

@@ -5,6 +5,7 @@ All are immutable, and give the statement that creates them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +29,24 @@ ROW_FILES = frozenset({"csv", "json", "xml"})
 """The connectors of files whose rows are read from text, and may be malformed."""
 REJECTED = "malformed"
 """NAME$malformed is the stream of the messages, or rows of files, of NAME that cannot be read."""
+
+
+_STAGED = re.compile(r"\$staged(?=$|\$)", re.IGNORECASE)
+
+
+def staged_name(table: str) -> str:
+    """The name of the live table that a staged change of a live table builds."""
+    return f"{table}$staged"
+
+
+def promoted_name(name: str) -> str:
+    """The name that a live table or a stage of a staged change has once it is promoted; others stay."""
+    return _STAGED.sub("", name, count=1)
+
+
+def is_staged(name: str) -> bool:
+    """Whether a name is that of a live table, or a stage, of a staged change."""
+    return _STAGED.search(name) is not None
 
 
 @dataclass(frozen=True)

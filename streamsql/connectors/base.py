@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.connectors.option_kinds import KINDS
 from streamsql.definition_sql import column_sql
-from streamsql.definitions import Sink, Stream
+from streamsql.definitions import Sink, Stream, is_staged, promoted_name
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option, Watermark
 from streamsql.language.tokens import refers
@@ -100,12 +100,18 @@ class Places:
     scratch: str = ""
 
     def query(self, query: str) -> str:
-        """The folder of a query, with its generations (runtime/workspace/generations.py)."""
-        return f"{self.folder}/queries/{file_name(query)}"
+        """The folder of a query, with its generations (runtime/workspace/generations.py). A staged change is
+        a generation of what it changes.
+        """
+        return f"{self.folder}/queries/{file_name(promoted_name(query))}"
+
+    def generation(self, query: str) -> str:
+        """The link to the generation in use, or to the one that is staged."""
+        return f"{self.query(query)}/{'staged' if is_staged(query) else 'current'}"
 
     def checkpoint(self, query: str) -> str:
         """The checkpoint in the generation in use."""
-        return f"{self.query(query)}/current/checkpoint"
+        return f"{self.generation(query)}/checkpoint"
 
     def transient(self, query: str) -> str:
         """The checkpoint of a query that lives as long as its statement: in its only generation."""
@@ -113,11 +119,11 @@ class Places:
 
     def rows(self, table: str, query: str) -> str:
         """The rows of a live table that a query writes, in the generation in use."""
-        return f"{self.query(query)}/current/rows/{file_name(table)}"
+        return f"{self.generation(query)}/rows/{file_name(promoted_name(table))}"
 
     def written(self, query: str) -> str:
         """What a query over live tables has written, in the generation in use."""
-        return f"{self.query(query)}/current/written"
+        return f"{self.generation(query)}/written"
 
     def values(self, stream: str) -> str:
         return f"{self.folder}/streams/{file_name(stream)}"

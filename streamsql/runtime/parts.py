@@ -159,6 +159,7 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
         show_batch=config.show_batch,
         stages=lambda: config.preferences["stages"] == "on",
         times=lambda: config.preferences["event_times"] == "on",
+        generations=lambda: int(config.preferences["generations"]),
         server=backend.server,
         config=config,
         store=config.store,

@@ -52,6 +52,7 @@ class ClientSession(StatementSession):
             newest=Newest(),
             stages=lambda: preferences["stages"] == "on",
             times=lambda: preferences["event_times"] == "on",
+            generations=lambda: int(preferences["generations"]),
         )
         super().__init__(parts)
         self.read_only = read_only

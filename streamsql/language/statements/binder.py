@@ -292,6 +292,7 @@ FIELDS: dict[str, Reader] = {
     "or_replace": _or_replace,
     "if_not_exists": _has("IfNotExists"),
     "if_exists": _has("IfExists"),
+    "staged": _has("STAGED"),
     "cascade": _has("CASCADE"),
     "extended": _has("EXTENDED"),
     "chart": _has("CHART"),

@@ -15,7 +15,9 @@ from streamsql.language.statements.base import (
 
 @dataclass(frozen=True, kw_only=True)
 class CreateLiveTable(QueryClauses, Statement):
-    """A memory sink and its query. checkpoint: a folder, or None for the console's own."""
+    """A memory sink and its query. checkpoint: a folder, or None for the console's own. staged: it is built
+    beside the live table of that name, until PROMOTE.
+    """
 
     topic: ClassVar[str] = "live tables"
     needs_spark: ClassVar[bool] = True
@@ -28,6 +30,7 @@ class CreateLiveTable(QueryClauses, Statement):
     comment: str = ""
     or_replace: bool = False
     if_not_exists: bool = False
+    staged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,10 +74,14 @@ def _check_unread_stream(name: str, readers: list[str], span: Span) -> None:
 
 
 def _entries(query: Query, catalog: Catalog) -> list[tuple[str, str]]:
-    """The entries of a query: itself, its stages, and the live table that was created with it."""
+    """The entries of a query: itself, its stages, the live table that was created with it, and the staged
+    change of that.
+    """
+    change = catalog.staged(query.name) if query.live_table else None
+    staged = _entries(change, catalog) if change else []
     stages = [(kind, stage.name) for stage in catalog.stages_of(query.name) for kind in ("queries", "sinks")]
     table = [("sinks", query.sinks[0])] if query.live_table else []
-    return [("queries", query.name), *stages, *table]
+    return [*staged, ("queries", query.name), *stages, *table]
 
 
 def drop_sink(statement: DropSink, context: Context) -> Plan:

@@ -6,7 +6,8 @@ import sys
 from dataclasses import replace
 
 from streamsql.calls import Assign
-from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream
+from streamsql.catalog import unknown
+from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream, staged_name
 from streamsql.errors import RuleFault, Source, Span, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
@@ -103,6 +104,8 @@ WATCHED = "(watched)"
 
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     name = statement.name
+    if statement.staged:
+        return create_live_table(_beside(statement, context), context)
     if not statement.or_replace and not statement.if_not_exists:
         context.catalog.check_free(name)
         check_query_free(name, context)
@@ -134,6 +137,32 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     run = _live_query(query, sink, statement.query, context, statement.output_mode, statement.late)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
     return beginning(run, statement.begins)
+
+
+def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:
+    """The statement that builds a staged change, as a live table of its own. Raises NameFault, RuleFault."""
+    name, catalog = statement.name, context.catalog
+    if name.value.casefold() not in catalog.sinks:
+        fault = unknown("live table", name, (table.name for table in catalog.live_tables()))
+        fault.hint = "\nor ".join(p for p in (fault.hint, "leave out STAGED: it changes a live table") if p)
+        raise fault
+    table = catalog.live_table(name)
+    query = catalog.queries.get(table.name.casefold())
+    if query is None or not query.live_table:
+        raise RuleFault(
+            f"{table.name} is not created with its query, and INSERT writes into it",
+            hint=f"STAGED changes what CREATE LIVE TABLE {quote_name(table.name)} AS SELECT … has created",
+            span=name.span,
+            code="WRONG_KIND",
+        )
+    if not statement.or_replace:
+        raise RuleFault(
+            f"STAGED changes the live table {table.name}: write CREATE OR REPLACE",
+            hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(table.name)} STAGED AS …",
+            span=name.span,
+            code="CLAUSE_CONFLICT",
+        )
+    return replace(statement, name=replace(name, value=staged_name(table.name)), staged=False)
 
 
 def _live_query(

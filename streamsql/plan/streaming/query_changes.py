@@ -15,7 +15,7 @@ from typing import Any
 
 from streamsql.connectors.registry import connectors
 from streamsql.definition_sql import column_sql
-from streamsql.definitions import Sink, Stream
+from streamsql.definitions import Sink, Stream, promoted_name
 from streamsql.language.query_clauses import clauses_of
 from streamsql.language.redaction import redact
 from streamsql.plan.plans import Run
@@ -63,7 +63,7 @@ def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[st
 
 def _entry(entry: Stream | Sink) -> dict[str, Any]:
     definition: dict[str, Any] = {
-        "name": entry.name,
+        "name": promoted_name(entry.name),
         "connector": entry.connector,
         "format": entry.format,
         "columns": [column_sql(c) for c in entry.columns],

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.connectors.base import Places
+from streamsql.definitions import is_staged
 from streamsql.errors import EngineFault
 from streamsql.query_facts import Account, Amount
 from streamsql.runtime.workspace.owned_folders import claim, private
@@ -139,6 +140,11 @@ def _line(key: Key, numbers: Numbers, account: tuple[int, Account] | None) -> st
     return json.dumps(entry | closed) + "\n"
 
 
+def history_file(places: Places, query: str) -> Path:
+    """The file with the micro-batches of a query; a staged change has one of its own."""
+    return Path(places.query(query), f"staged-{FILE}" if is_staged(query) else FILE)
+
+
 class BatchHistories:
     """The micro-batches of all queries. places: the console's folders; lasting: whether they outlive it.
 
@@ -156,8 +162,8 @@ class BatchHistories:
 
     def of(self, query: str) -> BatchHistory:
         """The micro-batches of a query; of one that another console runs, their current state."""
-        folder = Path(self.places.query(query))
-        return self._all.get(query.casefold()) or BatchHistory(folder / FILE if self.lasting else None)
+        file = history_file(self.places, query) if self.lasting else None
+        return self._all.get(query.casefold()) or BatchHistory(file)
 
     def follow(
         self, query: str, checkpoint: str = "", committed: int = -1

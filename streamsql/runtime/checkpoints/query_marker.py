@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
+from streamsql.definitions import promoted_name
 from streamsql.errors import Note, RuleFault
 from streamsql.language.redaction import redact
 from streamsql.language.tokens import quote_name
@@ -140,7 +141,7 @@ def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[st
     """
     content = {
         "version": CHECKPOINT,
-        "query": plan.query.name,
+        "query": promoted_name(plan.query.name),
         "text": redact(plan.query.text),
         "facts": facts,
         "code": code,
@@ -191,7 +192,10 @@ def check_unchanged(
 
 
 def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, defined: bool) -> RuleFault:
-    name, same = plan.query.owner or plan.query.name, owner.casefold() == plan.query.name.casefold()
+    name, same = (
+        plan.query.owner or plan.query.name,
+        owner.casefold() == promoted_name(plan.query.name).casefold(),
+    )
     whose = f"the query {name}" if same else f"{name}, formerly {owner},"
     means = (
         "Spark cannot resume from this checkpoint: its state or sources do not match"

@@ -10,7 +10,7 @@ from typing import Any
 from streamsql.calls import Assign, Node, evaluate
 from streamsql.connectors.option_values import placed, secret_options
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Sink, Stream
+from streamsql.definitions import Sink, Stream, is_staged
 from streamsql.errors import InputFault, Note, RuleFault, StreamsqlError
 from streamsql.feature_registry import extensions
 from streamsql.guard import informing
@@ -243,8 +243,8 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
     try:
         for field, name in plan.entries:
             if field == "queries":
-                forget_query(parts, name, files=trash is None)
-                if trash is not None:
+                forget_query(parts, name, files=trash is None or is_staged(name))
+                if trash is not None and not is_staged(name):
                     dropped.put(trash, Path(parts.places.query(name)))
             elif field == "sinks":
                 parts.live.forget(name.casefold())
@@ -267,9 +267,9 @@ def _trash_folder(parts: SessionParts, plan: plans.Drop, statement: Statement) -
     if not isinstance(statement, DropQuery):
         return None
     names = {name.casefold() for field, name in plan.entries if field == "queries"}
-    return dropped.begin(
-        parts, [q for key, q in parts.catalog.queries.items() if key in names and not q.owner]
-    )
+    queries = [parts.catalog.queries[name] for name in names]
+    queries = [query for query in queries if not query.owner and not is_staged(query.name)]
+    return dropped.begin(parts, queries) if queries else None
 
 
 def _undrop(parts: SessionParts, statement: session_statements.Undrop) -> Result:

@@ -66,17 +66,14 @@ def _key(live: Any) -> str:
 
 def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Result:
     rows = []
-    for entry in parts.catalog.sinks.values():
-        if entry.is_live and not entry.owner:
-            live, unreadable = _listed(entry.name, parts)
-            row_count, dropped, mode, listed = _live_numbers(live)
-            key = _key(live)
-            fed = ", ".join(q.name for q in parts.catalog.writers_of(entry.name))
-            *refresh, remark = _refresh_numbers(entry, parts)
-            shown_count = None if unreadable else row_count
-            rows.append(
-                (entry.name, shown_count, dropped, mode, key, listed, fed, *refresh, unreadable or remark)
-            )
+    for entry in parts.catalog.live_tables():
+        live, unreadable = _listed(entry.name, parts)
+        row_count, dropped, mode, listed = _live_numbers(live)
+        fed = ", ".join(q.name for q in parts.catalog.writers_of(entry.name))
+        *refresh, remark = _refresh_numbers(entry, parts)
+        shown_count = None if unreadable else row_count
+        remark = unreadable or remark
+        rows.append((entry.name, shown_count, dropped, mode, _key(live), listed, fed, *refresh, remark))
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
     shown = table(columns, rows, (1, 2, 8, 10, 11), "no live tables", _MATTERS, (("query", "name"),))
     return named_like(shown, statement.pattern)

@@ -18,6 +18,7 @@ from streamsql.results import Live
 from streamsql.runtime.handlers.live_results import SELECT, live_of, reserved_name, shown_as
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.new_generations import BeforeStart
 from streamsql.runtime.queries.start import end_transient, start_query
 from streamsql.runtime.queries.start_refresh import analysed, launch_refresh
 
@@ -44,7 +45,7 @@ def follow_select(plan: plans.Refresh, parts: SessionParts, form: Watch | None =
         schema = analysed(parts, plan)
         stack.callback(parts.live.pop, name, None)
         stack.callback(parts.queries.forget, name)
-        running = launch_refresh(parts, plan, schema)
+        running = launch_refresh(parts, plan, schema, BeforeStart())
         stack.callback(running.handle.stop)
         live = live_of(SELECT, parts.live[name], lambda: running, parts)
         live = shown_as(live, form, parts.live[name], SELECT) if form else live

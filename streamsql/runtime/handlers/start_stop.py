@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from streamsql.connectors.option_values import in_full
-from streamsql.definitions import REJECTED, Query
+from streamsql.definitions import REJECTED, Query, is_staged, promoted_name
 from streamsql.errors import NameFault, Note, QueryFault, RuleFault, Source, StreamsqlError
 from streamsql.language.durations import seconds
 from streamsql.language.parser import parse, split_script
@@ -63,6 +63,8 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     # The query runs: from here on the statement is no longer cancelled.
     parts.current.update(replace(plan, skip_existing=False).applied)
     what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
+    if is_staged(plan.query.name):
+        what = f"staged change of {promoted_name(plan.query.name)}"
     notes = list(running.mode_notes)
     if CHOOSES_ROCKSDB in plan.program:
         processor = any(f.kind == "processor" for f in plan.reads.functions)

@@ -6,13 +6,15 @@ A generation has one checkpoint for ever, also where CHECKPOINT names its folder
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from streamsql.calls import run
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, RuleFault
 from streamsql.guard import log
 from streamsql.language.tokens import quote_name
@@ -25,7 +27,7 @@ from streamsql.runtime.engine.spark_errors import query_fault
 from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.query_waits import POLL
-from streamsql.runtime.workspace.generations import Generations
+from streamsql.runtime.workspace.generations import generations_of
 from streamsql.runtime.workspace.owned_folders import claim, private_folder
 
 CHECKPOINT_ID = "checkpoint.id"
@@ -51,7 +53,7 @@ def in_use(parts: QueryParts, plan: Run) -> Path | None:
     """The generation with which a query goes on; None for a new query. Raises EngineFault."""
     if plan.transient or plan.query.name.casefold() not in parts.catalog.queries:
         return None
-    return Generations(parts.places.query(plan.query.name)).current
+    return generations_of(parts.places, plan.query.name).current
 
 
 def in_generation(plan: Run, generation: Path) -> Run:
@@ -59,9 +61,34 @@ def in_generation(plan: Run, generation: Path) -> Run:
     return plan if plan.query.checkpoint else replace(plan, checkpoint=str(generation / "checkpoint"))
 
 
-def generation_for(parts: QueryParts, plan: Run, old: Path | None) -> Generation:
-    """The generation of a query that is started. old: the one that it continues; None for a new one. Raises
-    EngineFault, OSError.
+@dataclass(frozen=True)
+class BeforeStart:
+    """A query before it is started anew. definition: the statement that creates it, "" for none and for a
+    stage; stages: the generations that its stages have in use, by their names.
+    """
+
+    definition: str = ""
+    stages: Mapping[str, str] = field(default_factory=dict)
+
+
+def before_start(parts: QueryParts, plan: Run) -> BeforeStart:
+    """The query of a plan as it is now."""
+    return query_now(parts.catalog, parts.places, plan.query.name) if not plan.transient else BeforeStart()
+
+
+def query_now(catalog: Catalog, places: Places, name: str) -> BeforeStart:
+    """A query of the catalog."""
+    query = catalog.queries.get(name.casefold())
+    if query is None or query.owner:
+        return BeforeStart()
+    stages = {stage.name: generations_of(places, stage.name).current for stage in catalog.stages_of(name)}
+    definition = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
+    return BeforeStart(definition, {stage: folder.name for stage, folder in stages.items() if folder})
+
+
+def generation_for(parts: QueryParts, plan: Run, old: Path | None, before: BeforeStart) -> Generation:
+    """The generation of a query that is started. old: the one that it continues; None for a new one; before:
+    the query as it was. Raises EngineFault, OSError.
     """
     if old is not None:
         return Generation(old, new=False)
@@ -70,13 +97,14 @@ def generation_for(parts: QueryParts, plan: Run, old: Path | None) -> Generation
         claim(folder.parent)
         private_folder(folder)
         return Generation(folder, new=True)
-    generations = Generations(parts.places.query(plan.query.name))
+    generations = generations_of(parts.places, plan.query.name)
     folder = generations.prepare()
 
     def publish() -> None:
+        generations.leave(before.definition, before.stages)
         generations.publish(folder)
         with suppress(OSError, EngineFault):  # the next start clears them
-            generations.clear()
+            generations.clear(parts.generations())
 
     def discard() -> None:
         generations.discard(folder)

@@ -107,6 +107,7 @@ class QueryParts:
     show_batch: Callable[[Result, int], None]
     stages: Callable[[], bool]
     times: Callable[[], bool]
+    generations: Callable[[], int]
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)

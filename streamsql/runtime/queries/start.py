@@ -21,6 +21,7 @@ from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.late_rows_thread import LateWrites
 from streamsql.runtime.queries.new_generations import (
     Generation,
+    before_start,
     begin_checkpoint,
     check_checkpoint,
     generation_for,
@@ -52,6 +53,7 @@ from streamsql.runtime.queries.start_refresh import (
 )
 from streamsql.runtime.queries.start_steps import Step, nothing, run_steps
 from streamsql.runtime.queries.written_rows import begin_late, give_first_rows, rows_to_write
+from streamsql.runtime.workspace.generations import generations_of
 from streamsql.runtime.workspace.owned_folders import remove
 
 
@@ -66,8 +68,10 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
         stages = parts.catalog.stages_of(plan.query.name) if replaces else ()
         running = _start(parts, plan, replaces)
         left = {stage.name for stage in stages} - {s.name for s in parts.catalog.stages_of(plan.query.name)}
-        for name in left:
-            remove(Path(parts.places.query(name)))
+        # A generation that was left goes on with its own stages.
+        lefts = generations_of(parts.places, plan.query.name).left() if left else []
+        for name in left.difference(*(generation.stages for generation in lefts)):
+            generations_of(parts.places, name).remove()
         return running
 
 
@@ -96,6 +100,7 @@ class RefreshStart:
         self.name = plan.query.name
         self.defined = self.name.casefold() in parts.catalog.queries
         self.new = replaces or not self.defined
+        self.before = before_start(parts, plan)
         self.schema: Any = None
         self.started: list[Running] = []
 
@@ -164,9 +169,9 @@ class RefreshStart:
     def launch(self) -> None:
         """Compute the rows from now on."""
         if isinstance(self.plan, Changes):
-            self.running = launch_changes(self.parts, self.plan, self.schema)
+            self.running = launch_changes(self.parts, self.plan, self.schema, self.before)
         else:
-            self.running = launch_refresh(self.parts, self.plan, self.schema)
+            self.running = launch_refresh(self.parts, self.plan, self.schema, self.before)
         if self.plan.stages:
             notes = (note for stage in self.started for note in stage.notes)
             self.running.notes = tuple(dict.fromkeys(notes))
@@ -187,6 +192,7 @@ class StreamingStart:
         self.output: Output | None = None
         self.aside = ""
         self.generation = Generation(Path(), new=False)
+        self.before = before_start(parts, plan)
 
     def checks(self) -> tuple[Step, ...]:
         """What is checked before Spark analyses the query."""
@@ -269,7 +275,8 @@ class StreamingStart:
 
     def prepare_generation(self) -> None:
         """Take the generation in use, or prepare a new one beside it."""
-        self.generation = generation_for(self.parts, self.plan, None if self.anew else self.old)
+        old = None if self.anew else self.old
+        self.generation = generation_for(self.parts, self.plan, old, self.before)
         self.plan = in_generation(self.plan, self.generation.folder)
         self.folder = Folder(self.parts.spark, self.plan.checkpoint)
         self.env["checkpoint"] = lambda name: str(self.generation.folder / "checkpoint")
@@ -399,4 +406,4 @@ def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
         for fed in (*query.sinks, query.late):
             parts.live.forget(fed.casefold())
         if files:
-            remove(Path(parts.places.query(query.name)))
+            generations_of(parts.places, query.name).remove()

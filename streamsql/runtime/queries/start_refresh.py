@@ -29,31 +29,31 @@ from streamsql.runtime.live.recorded_progress import of_changes
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.end_with_input import end_with_input
-from streamsql.runtime.queries.new_generations import Generation, generation_for, in_use
+from streamsql.runtime.queries.new_generations import BeforeStart, Generation, generation_for, in_use
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.queries.written_rows import check_rows, rows_to_write
-from streamsql.runtime.workspace.generations import Generations, rows_in
+from streamsql.runtime.workspace.generations import generations_of, rows_in
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.changes import Changes
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
 
 
-def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running:
+def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any, before: BeforeStart) -> Running:
     """Start to write what changes in the result; after a restart, since it was written last. schema: of the
-    result. Raises RuleFault when rows with other columns were written, UnreadableChanges when it is not known
-    which rows were written.
+    result; before: as for generation_for. Raises RuleFault when rows with other columns were written,
+    UnreadableChanges when it is not known which rows were written.
     """
     name = plan.query.name
     anew = plan.begins in ("beginning", "now") or name.casefold() not in parts.catalog.queries
-    old = None if anew else Generations(parts.places.query(name)).current
+    old = None if anew else generations_of(parts.places, name).current
     if old is None and not anew:
         raise UnreadableChanges(name, Path(parts.places.written(name)), FileNotFoundError())
-    generation = generation_for(parts, plan, old)
+    generation = generation_for(parts, plan, old, before)
     log, env = ChangeLog(generation.folder / "written"), dict[str, Any]()
 
     def open_log() -> None:
@@ -139,8 +139,10 @@ def changed_input(error: Exception, plan: plans.Refresh) -> StreamsqlError:
     return fault
 
 
-def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Running:
-    """Start to keep it up to date; rows of earlier stay until then if the columns of now can hold them."""
+def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any, before: BeforeStart) -> Running:
+    """Start to keep it up to date; rows of earlier stay until then if the columns of now can hold them.
+    before: as for generation_for.
+    """
     key, table = plan.query.name.casefold(), plan.sink
     try:
         # Of a new query there are none: those in the folder of its name are of the query that it replaces.
@@ -157,7 +159,7 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
         if plan.transient:
             parts.live[key] = rows
         else:
-            generation = generation_for(parts, plan, in_use(parts, plan))
+            generation = generation_for(parts, plan, in_use(parts, plan), before)
             place = rows_in(generation.folder, plan.query.name)
             begin = Step(lambda: parts.live.begin(key, rows, place), generation.discard)
             run_steps((begin, Step(generation.publish, final=True)))

@@ -1,41 +1,79 @@
 """The generations of a query: the folders that hold its checkpoint and its rows.
 
     run/queries/NAME/current            a link to the generation in use
+    run/queries/NAME/staged             a link to the generation of a staged change, while there is one
     run/queries/NAME/3/checkpoint       Spark's checkpoint, unless CHECKPOINT names another folder
     run/queries/NAME/3/streamsql.json   the query, as in a checkpoint, but written before the query runs
     run/queries/NAME/3/rows/TABLE       the rows of each live table that the query writes
     run/queries/NAME/3/written          what a query over live tables has written into its sink
+    run/queries/NAME/2/left.json        of a generation that is not in use any more: its query, and since when
 
 FROM BEGINNING, FROM NOW and CREATE OR REPLACE prepare a new generation beside the one in use; one rename of
 `current` puts it in its place. A crash before that leaves the old generation whole, a crash after it the new
-one. The generation before is kept.
+one. The generations that were left last are kept.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from streamsql.connectors.base import Places, file_name
+from streamsql.definitions import promoted_name
 from streamsql.errors import EngineFault
-from streamsql.runtime.embedded.durable_files import make_folder, move, point, write_file
+from streamsql.runtime.embedded.durable_files import (
+    make_folder,
+    move,
+    point,
+    remove_file,
+    sync_folder,
+    write_file,
+)
 from streamsql.runtime.workspace.owned_folders import claim, is_owned, remove
 
 _NUMBER = re.compile(r"[1-9][0-9]*")
+CURRENT, STAGED = "current", "staged"
+"""The names of the links."""
+LEFT = "left.json"
 
 
 def rows_in(generation: Path, table: str) -> Path:
     """The folder with the rows of a live table in a generation."""
-    return generation / "rows" / file_name(table)
+    return generation / "rows" / file_name(promoted_name(table))
+
+
+def generations_of(places: Places, query: str) -> Generations:
+    """The generations of a query. Those of NAME$staged are those of NAME; the staged one is in use."""
+    return Generations(places.query(query), Path(places.generation(query)).name)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A generation that was in use. folder: of it; at: when another one took its place; definition: the
+    statement of its query, "" for a stage; stages: the generations of its stages, by their names.
+    """
+
+    folder: Path
+    at: datetime
+    definition: str = ""
+    stages: Mapping[str, str] = field(default_factory=dict)
 
 
 class Generations:
-    """The generations of one query. folder: run/queries/NAME."""
+    """The generations of one query. folder: run/queries/NAME; link: the name of the link to the one in
+    use.
+    """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, link: str = CURRENT) -> None:
         self.folder = Path(folder)
-        self._link = self.folder / "current"
+        self._link = self.folder / link
 
     @property
     def current(self) -> Path | None:
@@ -72,26 +110,70 @@ class Generations:
 
     def discard(self, generation: Path) -> None:
         """Remove a generation as far as that is possible, unless it is in use."""
-        try:
-            if not (self._link.is_symlink() and os.readlink(self._link) == generation.name):
+        with suppress(OSError):  # `clear` does it later
+            if generation.name not in self._linked():
                 remove(generation)
-        except OSError:
-            pass  # `clear` does it later
 
-    def clear(self) -> None:
-        """Remove all generations but the one in use and the one before it, as far as that is possible."""
-        current = self.current
-        numbers = sorted(self._numbers())
-        if current is None:
-            return
-        older = [number for number in numbers if number < int(current.name)]
-        for number in numbers:
-            if number != int(current.name) and number not in older[-1:]:
+    def leave(self, definition: str, stages: Mapping[str, str]) -> None:
+        """Record of the generation in use, which another one is about to replace, what `left` returns. Raises
+        OSError.
+        """
+        if self.current is not None:
+            at = datetime.now().isoformat(timespec="microseconds")
+            record = {"at": at, "definition": definition, "stages": dict(stages)}
+            write_file(self.current / LEFT, lambda file: file.write(json.dumps(record).encode()))
+
+    def left(self) -> list[Left]:
+        """The generations that were in use, the one that was left last first."""
+        linked = self._linked()
+        folders = (self.folder / str(number) for number in self._numbers())
+        found = (_left(folder) for folder in folders if folder.name not in linked)
+        return sorted((left for left in found if left is not None), key=lambda left: left.at, reverse=True)
+
+    def clear(self, keep: int) -> None:
+        """Remove the generations that are not in use, as far as that is possible. keep: how many stay of
+        those that were left last.
+        """
+        used = self._linked() | {left.folder.name for left in self.left()[:keep]}
+        for number in self._numbers():
+            if str(number) not in used:
                 self.discard(self.folder / str(number))
+
+    def remove(self) -> None:
+        """Remove all generations of the query; of a staged change, those of it. Raises OSError."""
+        if self._link.name == CURRENT:
+            remove(self.folder)
+        elif self._link.is_symlink():
+            staged = self.current
+            self.unlink()
+            if staged is not None:
+                self.discard(staged)
+            if not self._linked() and not self.left():
+                remove(self.folder)  # of a stage that nothing but the staged change has
+
+    def unlink(self) -> None:
+        """Remove the link to the generation in use; the generation stays. Raises OSError."""
+        remove_file(self._link)
+        sync_folder(self.folder)
+
+    def _linked(self) -> set[str]:
+        """The names of the generations in use, that of a staged change among them."""
+        links = (self.folder / name for name in (CURRENT, STAGED))
+        return {os.readlink(link) for link in links if link.is_symlink()}
 
     def _numbers(self) -> list[int]:
         names = os.listdir(self.folder) if self.folder.is_dir() else []
-        return [int(name) for name in names if _NUMBER.fullmatch(name)]
+        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+
+
+def _left(folder: Path) -> Left | None:
+    """What `leave` has recorded of a generation; None where it has not, or where that cannot be read."""
+    try:
+        record: dict[str, Any] = json.loads((folder / LEFT).read_text("utf-8"))
+        at = datetime.fromisoformat(record["at"])
+        return Left(folder, at, str(record["definition"]), dict(record["stages"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _is_to_be_moved(folder: Path) -> bool:
@@ -103,7 +185,7 @@ def move_over(places: Places, query: str, tables: tuple[str, ...]) -> None:
     """Give the folders that an earlier version of the console has written the form of this one. tables: the
     live tables that the query writes. A crash on the way does no harm: the next call goes on. Raises OSError.
     """
-    generations = Generations(places.query(query))
+    generations = generations_of(places, query)
     folder_of_query = generations.folder
     older = {
         folder_of_query / "checkpoint": "checkpoint",

@@ -22,7 +22,7 @@ from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.workspace import owned_folders
 from streamsql.runtime.workspace.folder import holder
-from streamsql.runtime.workspace.generations import Generations, move_over
+from streamsql.runtime.workspace.generations import generations_of, move_over
 from streamsql.runtime.workspace.store import STATUS, Store
 from streamsql.runtime.workspace.workspace_files import CATALOG
 
@@ -123,7 +123,7 @@ def _follow(parts: SessionParts, store: Store) -> Reopened:
 
 def _of_earlier_version(parts: SessionParts) -> Iterator[str]:
     """A warning if the folders of an earlier version were not moved over yet."""
-    queries = (Generations(parts.places.query(name)) for name in parts.catalog.queries)
+    queries = (generations_of(parts.places, name) for name in parts.catalog.queries)
     older = Path(parts.places.folder, "live")
     if older.is_dir() and any(q.folder.is_dir() and q.current is None for q in queries):
         yield "the rows of live tables are not shown: an earlier version of streamsql has written them"
@@ -230,7 +230,7 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     """
     catalog, places = parts.catalog, parts.places
     used = {
-        "queries": {Path(places.query(q)).name for q in catalog.queries},
+        "queries": {Path(places.query(q)).name for q in (*catalog.queries, *_stages_left(parts))},
         "live": set[str](),  # those that are used were moved over
         "streams": {Path(places.values(s)).name for s in catalog.streams},
     }
@@ -247,6 +247,13 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     listed = ", ".join(moved)
     text = f"{what} that no definition uses moved to {trash}: {listed}; EMPTY TRASH; deletes"
     return [Note("LEFTOVERS_MOVED", text)]
+
+
+def _stages_left(parts: SessionParts) -> Iterator[str]:
+    """The names of the stages of generations that are not in use any more."""
+    for name in parts.catalog.queries:
+        for generation in generations_of(parts.places, name).left():
+            yield from generation.stages
 
 
 def _start(text: str) -> str:
