@@ -11,7 +11,7 @@ from streamsql.cli.dry_run import Checker
 from streamsql.connectors import schema_registry
 from streamsql.connectors.option_values import placed
 from streamsql.definition_sql import setting_sql
-from streamsql.definitions import REJECTED, Query, Stream
+from streamsql.definitions import REJECTED, Query, Stream, is_staged
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.project.project_folder import Key, Part, key_of
 from streamsql.language.statements.base import Statement
@@ -44,12 +44,12 @@ class DefinitionSet:
 
     @property
     def entries(self) -> dict[Key, CatalogEntry]:
-        """All entries, each after those that it needs."""
+        """All entries but staged changes, each after those that it needs."""
         settings = (
             CatalogEntry("setting", k, setting_sql(k, v), readable=False) for k, v in self.settings.items()
         )
         entries = [*settings, *entries_of(self.catalog, self.views)]
-        return {key_of(entry): entry for entry in in_order(entries)}
+        return {key_of(entry): entry for entry in in_order(entries) if not is_staged(entry.name)}
 
 
 def wanted(

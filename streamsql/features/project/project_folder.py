@@ -135,6 +135,10 @@ def _entry(statement: Statement) -> CatalogEntry:
             code="NOT_A_DEFINITION",
         )
     name = _name_of(statement)
+    if isinstance(statement, CreateLiveTable) and statement.staged:
+        raise RuleFault(
+            "a project says what is in use, not what is staged", hint="omit STAGED", code="NOT_A_DEFINITION"
+        )
     if isinstance(statement, Set):
         _check_setting(name, statement)
     if kind == "view" and holds_secret(statement.text):
