@@ -42,6 +42,8 @@ _BUILT_IN: tuple[type[Connector], ...] = (
     Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Given, Datagen,
     Memory, Console, Jdbc, Foreach, ForeachBatch, Python, Spark, Noop,
 )  # fmt: skip
+ENDLESS = ("rate", "rate-micro-batch")
+"""The connectors of streams that always have new rows: a query over one is never idle."""
 
 
 @cache

@@ -65,6 +65,11 @@ LACKS = {
     "stages": Lack(
         "SHOW STAGES", "nothing runs in stages there", "SHOW QUERIES"
     ),
+    "staged changes": Lack(
+        "STAGED, SHOW STAGED, COMPARE, PROMOTE, ROLLBACK, SHOW GENERATIONS",
+        "the rows of a live table are a view of the server's, which keeps one generation",
+        "CREATE LIVE TABLE under another name, and a SELECT over both",
+    ),
     "values": Lack(
         "streams USING values or python, sinks USING memory, console, jdbc, foreach, foreach_batch or python",
         "their rows pass through this process",
@@ -168,6 +173,8 @@ def _check_statement(statement: Statement) -> None:
             raise refusal("clauses", statement.late.span, "ON LATE INTO")
         if statement.trigger and statement.trigger.kind == "real_time":
             raise refusal("clauses", statement.trigger.span, "TRIGGER REAL TIME")
+    if isinstance(statement, live_table.CreateLiveTable) and statement.staged:
+        raise refusal("staged changes", statement.span)
     key = isinstance(statement, live_table.CreateLiveTable) and statement.key
     if key or getattr(statement, "retain", None) is not None:
         raise refusal("live limits", statement.span)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
+from streamsql.connectors.registry import ENDLESS
 from streamsql.errors import InputFault, RuleFault
 from streamsql.features.verify.plan import Verification
 from streamsql.features.verify.statement import Verify
@@ -14,7 +15,7 @@ from streamsql.plan.planner import start_plan
 from streamsql.results import Done
 from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
-from streamsql.runtime.engine.row_differences import differences
+from streamsql.runtime.engine.row_differences import differences, with_counts
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers import Answers
@@ -25,7 +26,6 @@ from streamsql.runtime.queries.start_checks import check_drivers
 
 SHOWN = 5
 """How many of the rows that are missing, or too many, an error lists."""
-ENDLESS = ("rate", "rate-micro-batch")
 COMPARED = 10_000
 """Among up to so many rows that differ, floating-point numbers are compared to a tolerance."""
 
@@ -163,19 +163,22 @@ def _difference(expected: Any, sink_rows: Any, plan: Verification, mode: str) ->
     """The rows that differ."""
     from pyspark.sql import functions as F
 
-    different = _different(expected, sink_rows)
+    different = _with_sign(expected, sink_rows)
     keyed = [n for n, name in enumerate(expected.columns) if name.casefold() in _keys(plan, mode)]
     if keyed:
         different = _one_of_key(different, [f"c{n}" for n in keyed])
     total, lacks, extra = different.selectExpr(
-        "coalesce(sum(in_sink), 0)",
+        "coalesce(sum(in_second), 0)",
         "coalesce(sum(greatest(sign, 0)), 0)",
         "coalesce(sum(greatest(-sign, 0)), 0)",
     ).first()
     if not lacks and not extra:
         return Difference(total, 0, 0, [], [])
     rows = collect(
-        different.where("sign <> 0").drop("in_sink", "wanted").orderBy(F.desc("sign"), "c0").limit(COMPARED)
+        different.where("sign <> 0")
+        .drop("in_first", "in_second")
+        .orderBy(F.desc("sign"), "c0")
+        .limit(COMPARED)
     ).rows
     missing = [row[:-1] for row in rows for _ in range(max(0, row[-1]))]
     surplus = [row[:-1] for row in rows for _ in range(max(0, -row[-1]))]
@@ -194,17 +197,11 @@ def _keys(plan: Verification, mode: str) -> set[str]:
     return {k.casefold() for k in plan.sink.key}
 
 
-def _different(expected: Any, sink_rows: Any) -> Any:
-    """Each row of both once, with more columns: wanted and in_sink, how often the batch and the sink have it;
-    sign, how often less than the batch the sink has it.
-    """
+def _with_sign(expected: Any, sink_rows: Any) -> Any:
+    """`with_counts` of the batch and the sink, with sign: how often less than the batch the sink has it."""
     from pyspark.sql import functions as F
 
-    names = [f"c{n}" for n in range(len(expected.columns))]
-    wanted = expected.toDF(*names).select("*", F.lit(1).alias("wanted"), F.lit(0).alias("in_sink"))
-    has = sink_rows.toDF(*names).select("*", F.lit(0).alias("wanted"), F.lit(1).alias("in_sink"))
-    sums = (F.sum("wanted").alias("wanted"), F.sum("in_sink").alias("in_sink"))
-    return wanted.unionAll(has).groupBy(*names).agg(*sums).withColumn("sign", F.expr("wanted - in_sink"))
+    return with_counts(expected, sink_rows).withColumn("sign", F.expr("in_first - in_second"))
 
 
 def _one_of_key(different: Any, keys: list[str]) -> Any:
@@ -213,7 +210,7 @@ def _one_of_key(different: Any, keys: list[str]) -> Any:
     from pyspark.sql import functions as F
 
     of_key = Window.partitionBy(*keys)
-    matched = F.max(F.expr("wanted > 0 AND in_sink > 0")).over(of_key)
+    matched = F.max(F.expr("in_first > 0 AND in_second > 0")).over(of_key)
     place = F.row_number().over(Window.partitionBy(*keys, F.expr("sign > 0")).orderBy(F.lit(1)))
     sign = F.expr("CASE WHEN sign > 0 THEN IF(matched OR place > 1, 0, 1) ELSE sign END")
     return (

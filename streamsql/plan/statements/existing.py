@@ -54,7 +54,7 @@ def drop_stream(statement: DropStream, context: Context) -> Plan:
     if not statement.cascade:
         _check_unread_stream(stream.name, [*(q.name for q in queries), *streams], statement.name.span)
     entries = [
-        *(entry for query in catalog.with_readers(queries) for entry in _entries(query, catalog)),
+        *(entry for query in catalog.with_readers(queries) for entry in entries_of(query, catalog)),
         *(("streams", name) for name in reversed(streams)),
         ("streams", stream.name),
     ]
@@ -73,12 +73,12 @@ def _check_unread_stream(name: str, readers: list[str], span: Span) -> None:
         )
 
 
-def _entries(query: Query, catalog: Catalog) -> list[tuple[str, str]]:
+def entries_of(query: Query, catalog: Catalog) -> list[tuple[str, str]]:
     """The entries of a query: itself, its stages, the live table that was created with it, and the staged
     change of that.
     """
     change = catalog.staged(query.name) if query.live_table else None
-    staged = _entries(change, catalog) if change else []
+    staged = entries_of(change, catalog) if change else []
     stages = [(kind, stage.name) for stage in catalog.stages_of(query.name) for kind in ("queries", "sinks")]
     table = [("sinks", query.sinks[0])] if query.live_table else []
     return [*staged, ("queries", query.name), *stages, *table]
@@ -108,7 +108,7 @@ def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
             raise _feeds(query, query.sink, statement.name.span)
     for query in catalog.late_into(sink.name):
         raise _feeds(query, sink.name, statement.name.span)
-    entries = dict.fromkeys((*(e for q in feeding for e in _entries(q, catalog)), ("sinks", sink.name)))
+    entries = dict.fromkeys((*(e for q in feeding for e in entries_of(q, catalog)), ("sinks", sink.name)))
     return Drop("live table", sink.name, tuple(entries))
 
 
@@ -130,7 +130,7 @@ def drop_query(statement: DropQuery, context: Context) -> Plan:
     if name and queries[0].live_table:
         check_unread(name, queries[0].sinks[0], context.catalog)
     kind = "query" if len(queries) == 1 else "queries"
-    entries = tuple(entry for query in queries for entry in _entries(query, context.catalog))
+    entries = tuple(entry for query in queries for entry in entries_of(query, context.catalog))
     return Drop(kind, ", ".join(query.name for query in queries), entries)
 
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from streamsql.calls import Assign
 from streamsql.catalog import unknown
-from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream, staged_name
+from streamsql.definitions import (
+    DEFAULT_RETAIN,
+    Query,
+    Sink,
+    Stream,
+    is_staged,
+    promoted_name,
+    staged_name,
+)
 from streamsql.errors import RuleFault, Source, Span, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
@@ -33,7 +41,12 @@ from streamsql.plan.statements.query_parts import (
     with_hidden_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
-from streamsql.plan.statements.refreshes import create_refreshed, refresh_again, refresh_plan
+from streamsql.plan.statements.refreshes import (
+    check_is_no_circle,
+    create_refreshed,
+    refresh_again,
+    refresh_plan,
+)
 from streamsql.plan.statements.staged import (
     select_in_stages,
     select_with_stages,
@@ -105,7 +118,12 @@ WATCHED = "(watched)"
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     name = statement.name
     if statement.staged:
-        return create_live_table(_beside(statement, context), context)
+        plan = create_live_table(_beside(statement, context), context)
+        for run in filter(None, (plan, getattr(plan, "otherwise", None))):
+            if isinstance(run, Refresh):
+                after = replace(run.query, sinks=(name.value,))
+                check_is_no_circle(after, context.catalog, name.span)
+        return plan
     if not statement.or_replace and not statement.if_not_exists:
         context.catalog.check_free(name)
         check_query_free(name, context)
@@ -142,6 +160,13 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
 def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:
     """The statement that builds a staged change, as a live table of its own. Raises NameFault, RuleFault."""
     name, catalog = statement.name, context.catalog
+    if is_staged(name.value):
+        raise RuleFault(
+            f"{name} is a staged change itself",
+            hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(promoted_name(name.value))} STAGED AS …",
+            span=name.span,
+            code="WRONG_KIND",
+        )
     if name.value.casefold() not in catalog.sinks:
         fault = unknown("live table", name, (table.name for table in catalog.live_tables()))
         fault.hint = "\nor ".join(p for p in (fault.hint, "leave out STAGED: it changes a live table") if p)

@@ -37,6 +37,19 @@ def differences(
     return missing, extra
 
 
+def with_counts(first: Any, second: Any) -> Any:
+    """A DataFrame of all rows of two DataFrames with the same columns, each once: in c0, c1, … its values, in
+    in_first and in_second how often they have it.
+    """
+    from pyspark.sql import functions as F
+
+    names = [f"c{n}" for n in range(len(first.columns))]
+    rows = first.toDF(*names).select("*", F.lit(1).alias("in_first"), F.lit(0).alias("in_second"))
+    others = second.toDF(*names).select("*", F.lit(0).alias("in_first"), F.lit(1).alias("in_second"))
+    sums = (F.sum("in_first").alias("in_first"), F.sum("in_second").alias("in_second"))
+    return rows.unionAll(others).groupBy(*names).agg(*sums)
+
+
 def same_row(one: Row, other: Row, tolerance: float | None = None, digits: Sequence[int] = ()) -> bool:
     """Whether two rows are equal, within a tolerance: see `differences`."""
     counts = digits or [DOUBLE] * len(one)

@@ -10,6 +10,7 @@ from pathlib import Path
 from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.definitions import Function, Table
 from streamsql.errors import EngineFault, NameFault, Note
+from streamsql.feature_registry import extensions
 from streamsql.language.parser import parse
 from streamsql.language.spark_definitions import definition_of, in_default
 from streamsql.language.statements.base import Statement
@@ -68,6 +69,8 @@ def reopen(parts: SessionParts) -> Reopened:
             place = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
             warnings.append(f"{translate(error).message}; {place}")
     warnings += _move_over(parts)
+    for complete in extensions("reopened"):
+        complete(parts)
     notes = [] if store.unread else _clear_up(parts, store.folder)
     return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings), _stopped(parts))
 

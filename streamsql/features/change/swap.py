@@ -1,0 +1,162 @@
+"""Puts another generation of a live table in use, with its definition; a crash leaves one of them whole.
+
+The generation that is to be in use has the definition in a file of its own. One rename of the link `current`
+puts it in use. What follows can be done again: the generations of the stages, and the definition in the
+catalog. A workspace that was not left properly does it when it is opened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
+from streamsql.definitions import Query, promoted_name, staged_name
+from streamsql.errors import Source
+from streamsql.language.parser import parse
+from streamsql.language.script import split_script
+from streamsql.plan import planner, plans
+from streamsql.plan.statements.existing import entries_of
+from streamsql.runtime.embedded.durable_files import remove_file, write_file
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.new_generations import query_now
+from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
+
+_TO_DEFINE = "to_define.json"
+"""The file of a generation with its definition, from before it is in use until the catalog has it."""
+
+
+def put_in_use(
+    parts: SessionParts, table: str, generation: Path, definition: str, stages: Mapping[str, str]
+) -> None:
+    """Put a generation of a live table in use. definition: the statement that creates the live table; stages:
+    the generations of its stages, by their names. Raises OSError: the one before is in use then, or this one.
+    """
+    record = json.dumps({"definition": definition, "stages": dict(stages)})
+    write_file(generation / _TO_DEFINE, lambda file: file.write(record.encode()))
+    before = query_now(parts.catalog, parts.places, table)
+    generations = Generations(parts.places.query(table), CURRENT)
+    generations.leave(before.definition, before.stages)
+    generations.publish(generation)
+
+
+def defined(parts: SessionParts, table: str, definition: str, *, in_stages: bool) -> Catalog:
+    """The catalog with another definition of a live table. in_stages: whether it has stages. Raises faults
+    when that cannot be planned any more.
+    """
+    catalog = without(parts.catalog, table)
+    statement = parse(split_script(Source("", definition))[0], literal=True)
+    plan = planner.plan(statement, replace(parts.context(), catalog=catalog, stages=True))
+    assert isinstance(plan, plans.Run)
+    otherwise = plan.otherwise if in_stages else None
+    return (otherwise or plan).applied(catalog)
+
+
+def without(catalog: Catalog, table: str) -> Catalog:
+    """The catalog without a live table, its query, and their stages. A staged change stays."""
+    query = catalog.queries.get(table.casefold())
+    change = catalog.staged(table)
+    stay = set(entries_of(change, catalog)) if change else set()
+    for kind, name in entries_of(query, catalog) if query else ():
+        if (kind, name) not in stay:
+            catalog = catalog.without(kind, name)
+    return catalog
+
+
+def promoted(catalog: Catalog, table: str) -> Catalog:
+    """The catalog with the staged change of a live table in its place."""
+    change = catalog.staged(table)
+    assert change is not None
+    queries = [change, *catalog.stages_of(change.name)]
+    sinks = [catalog.sinks[query.name.casefold()] for query in queries]
+    catalog = without(catalog, table)
+    for kind, name in entries_of(change, catalog):
+        catalog = catalog.without(kind, name)
+    tables = (replace(s, name=promoted_name(s.name), owner=promoted_name(s.owner)) for s in sinks)
+    return catalog.having(*map(renamed, queries), *tables)
+
+
+def renamed(query: Query) -> Query:
+    """The query of a staged change, or of a stage of it, with its names after PROMOTE."""
+    return replace(
+        query,
+        name=promoted_name(query.name),
+        sinks=tuple(map(promoted_name, query.sinks)),
+        inputs=tuple(map(promoted_name, query.inputs)),
+        owner=promoted_name(query.owner),
+    )
+
+
+def finish(places: Places, table: str, define: Callable[[str, Mapping[str, str]], None]) -> bool:
+    """Do what follows once a generation of a live table is in use; again, if a crash came in between.
+    define: puts its definition into the catalog, and is given that and the generations of its stages. Returns
+    whether there was anything to do. Raises OSError, EngineFault.
+    """
+    generation = Generations(places.query(table), CURRENT).current
+    try:
+        record = json.loads((generation / _TO_DEFINE).read_text("utf-8")) if generation else None
+    except FileNotFoundError:
+        return False
+    if generation is None or record is None:
+        return False
+    for stage, number in record["stages"].items():
+        generations = Generations(places.query(stage), CURRENT)
+        if generations.current is None or generations.current.name != number:
+            generations.leave("", {})
+            generations.publish(generations.folder / number)
+        _unlink_staged(places, stage)
+    _unlink_staged(places, table)
+    define(record["definition"], record["stages"])
+    return True
+
+
+def saved(places: Places, table: str) -> None:
+    """Forget the definition in the generation in use: the catalog has it."""
+    generation = Generations(places.query(table), CURRENT).current
+    if generation is not None:
+        remove_file(generation / _TO_DEFINE)
+
+
+def _unlink_staged(places: Places, query: str) -> None:
+    """Remove the link of a staged generation that is in use now."""
+    in_use = Generations(places.query(query), CURRENT).current
+    staged = Generations(places.query(query), STAGED)
+    if in_use is not None and staged.current == in_use:
+        staged.unlink()
+
+
+def complete(parts: SessionParts) -> None:
+    """Complete what a crash has interrupted in a workspace that was opened. Raises OSError, faults."""
+    for query in list(parts.catalog.queries.values()):
+        table = query.name
+        if not query.live_table or query.owner or table != promoted_name(table):
+            continue
+
+        def define(definition: str, stages: Mapping[str, str], table: str = table) -> None:
+            catalog = defined(parts, table, definition, in_stages=bool(stages))
+            change = catalog.staged(table)
+            if change is not None and Generations(parts.places.query(table), STAGED).current is None:
+                for kind, name in entries_of(change, catalog):
+                    catalog = catalog.without(kind, name)
+            parts.current.update(lambda old: catalog)
+
+        if finish(parts.places, table, define):
+            parts.workspace.save()
+            saved(parts.places, table)
+        if parts.catalog.staged(table) is None:
+            with suppress(OSError):
+                Generations(parts.places.query(table), STAGED).remove()
+
+
+def staged_generations(parts: SessionParts, table: str) -> tuple[Path | None, dict[str, str]]:
+    """(the generation of the staged change of a live table, those of its stages by their names after
+    PROMOTE).
+    """
+    name = staged_name(table)
+    stages = query_now(parts.catalog, parts.places, name).stages
+    numbers = {promoted_name(stage): number for stage, number in stages.items()}
+    return Generations(parts.places.query(table), STAGED).current, numbers
