@@ -28,11 +28,15 @@ from streamsql.features.project.plan_command import (
     read,
 )
 from streamsql.features.project.project_folder import TESTS
-from streamsql.features.project.script_of_changes import statements
+from streamsql.features.project.script_of_changes import StagedChange, statements
+from streamsql.language.script import Written
+from streamsql.language.tokens import quote_name
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
+from streamsql.results import Compared, counted
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.queries.stop import LEAVING
 from streamsql.runtime.workspace.reopen import reopen
 from streamsql.runtime.workspace.workspace_files import CATALOG
@@ -50,6 +54,12 @@ def _parser() -> argparse.ArgumentParser:
         "0 applied, or nothing to do, 3 there are changes that are not applied",
     )
     parser.add_argument("--yes", action="store_true", help="apply the changes without a question")
+    parser.add_argument(
+        "--max-changed-rows",
+        type=int,
+        metavar="NUMBER",
+        help="leave the change of a live table staged if it changes more rows",
+    )
     add_flags(parser, "--master", "--conf", "--packages", "--jars", "--java")
     return parser
 
@@ -71,7 +81,7 @@ def _apply(options: Namespace, preferences: Preferences) -> int:
         return CHANGES
     if not _passes_tests(project, options, printer):
         return FAILED
-    if asks and input("apply these changes? (y/n) ").strip().casefold() not in ("y", "yes"):
+    if asks and not _agreed("apply these changes?"):
         printer.say("nothing is applied")
         return CHANGES
     with _session(line, printer) as (session, in_server):
@@ -88,16 +98,10 @@ def _apply(options: Namespace, preferences: Preferences) -> int:
                 hint="STOP SERVER, streamsql apply, and streamsql serve again",
                 code="WORKSPACE_IN_USE",
             )
-        runner = ScriptRunner(session, printer, CancelToken())
-        if not all(runner.run_statement(statement) for statement in statements(project)):
-            printer.say(
-                f"the changes before this one are applied: streamsql plan {project.folder} shows the rest"
-            )
-        elif not in_server:
-            printer.say(f"applied; streamsql serve -w {line.folder} resumes the queries")
-        else:
-            printer.say("applied")
-        return runner.exit_code
+        code = _Run(session, printer, project, options.max_changed_rows, asks=asks).run()
+    if not in_server:
+        printer.say(f"the queries are stopped; streamsql serve -w {line.folder} resumes them")
+    return code
 
 
 COMMAND = Command(_parser, _apply)
@@ -132,6 +136,78 @@ def _session(line: CommandLine, printer: Printer) -> Iterator[tuple[ConsoleSessi
             yield session, False
         finally:
             session.close(LEAVING)
+
+
+class _Run:
+    """Executes the statements that change a workspace. limit: how many rows of a live table a change may
+    change, None for any number; asks: whether a person at the terminal says which changes are promoted.
+    """
+
+    def __init__(
+        self, session: ConsoleSession, printer: Printer, project: Project, limit: int | None, *, asks: bool
+    ) -> None:
+        self._session = session
+        self._printer = printer
+        self._project = project
+        self._limit = limit
+        self._asks = asks
+        self._runner = ScriptRunner(session, printer, CancelToken())
+
+    def run(self) -> int:
+        """Execute them up to the first that fails, or is not promoted. Returns the exit code."""
+        steps = list(statements(self._project))
+        changes = [step for step in steps if isinstance(step, StagedChange)]
+        if all(self._runs(change) for change in changes) and all(map(self._step, steps)):
+            self._printer.say("applied")
+            return NOTHING
+        self._printer.say(f"streamsql plan {self._project.folder} shows what is left to do")
+        return self._runner.exit_code or CHANGES
+
+    def _runs(self, change: StagedChange) -> bool:
+        """Start a live table that is to be compared, as it was before anything is changed."""
+        return self._status(change) in (*GOING_ON, "FAILED") or self._runner.run_statement(change.start)
+
+    def _status(self, change: StagedChange) -> str:
+        facts = self._session.query_facts()
+        return next((f.status for f in facts if f.query.casefold() == change.name.casefold()), "")
+
+    def _step(self, step: Written | StagedChange) -> bool:
+        """Do one step. Whether it is done."""
+        if isinstance(step, Written):
+            return self._runner.run_statement(step)
+        if self._limit is None and self._status(step) == "FAILED":
+            return self._runner.run_statement(step.replace)
+        return self._staged(step)
+
+    def _staged(self, change: StagedChange) -> bool:
+        """Stage the change of a live table, compare it, and promote it. Whether it is promoted."""
+        run, name = self._runner.run_statement, change.name
+        if not run(change.stage):
+            return False
+        differing = 0
+        if not change.endless:
+            if not run(change.compare):
+                return False
+            differing = self._printer.last.differing if isinstance(self._printer.last, Compared) else 0
+        why = ""
+        if self._limit is not None and change.endless:
+            why = "it cannot be compared, as its input never ends"
+        elif self._limit is not None and differing > self._limit:
+            why = f"{counted(differing, 'row')} changed, more than --max-changed-rows {self._limit}"
+        elif self._asks and not _agreed(f"promote {name}?"):
+            why = "it was not approved"
+        if why:
+            self._printer.say(f"{name} is left staged: {why}")
+            self._printer.say(
+                f"PROMOTE {quote_name(name)}; puts it in use, DROP STAGED {quote_name(name)}; removes it"
+            )
+            return False
+        return run(change.promote)
+
+
+def _agreed(question: str) -> bool:
+    """Whether a person at the terminal agrees."""
+    return input(f"{question} (y/n) ").strip().casefold() in ("y", "yes")
 
 
 # ---- tests --------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def _computed_anew(
     sources, tables = set[str](), set[str]()
     queries, sinks = wanted.catalog.queries, wanted.catalog.sinks
     for (kind, name), entry in entries.items():
-        needs = {needed.partition("$")[0] for needed in entry.names} - {name}
+        needs = {needed.partition("$")[0] for needed in entry.names}
         itself, by_source = (kind, name) in changed, bool(needs & sources)
         if kind != "query":
             if (itself or by_source) and kind != "setting":

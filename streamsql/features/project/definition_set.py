@@ -11,7 +11,7 @@ from streamsql.cli.dry_run import Checker
 from streamsql.connectors import schema_registry
 from streamsql.connectors.option_values import placed
 from streamsql.definition_sql import setting_sql
-from streamsql.definitions import REJECTED, Query, Stream, is_staged
+from streamsql.definitions import REJECTED, Query, Stream, is_staged, promoted_name
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.project.project_folder import Key, Part, key_of
 from streamsql.language.statements.base import Statement
@@ -50,6 +50,12 @@ class DefinitionSet:
         )
         entries = [*settings, *entries_of(self.catalog, self.views)]
         return {key_of(entry): entry for entry in in_order(entries) if not is_staged(entry.name)}
+
+    @property
+    def staged(self) -> tuple[str, ...]:
+        """The live tables of which a change is staged."""
+        queries = self.catalog.named(None)
+        return tuple(promoted_name(query.name) for query in queries if is_staged(query.name))
 
 
 def wanted(

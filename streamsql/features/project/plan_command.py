@@ -32,12 +32,15 @@ NOTHING, CHANGES, FAILED = 0, 3, 1
 
 @dataclass(frozen=True)
 class Project:
-    """A folder beside a workspace. parts: its statements in their order."""
+    """A folder beside a workspace. parts: its statements in their order; staged: the live tables of
+    which a change is staged.
+    """
 
     line: CommandLine
     folder: Path
     parts: tuple[Part, ...]
     comparison: Comparison
+    staged: tuple[str, ...]
 
 
 def project_parser(command: str, description: str, codes: str) -> Parser:
@@ -100,7 +103,8 @@ def read(options: Namespace, line: CommandLine, printer: Printer) -> Project | N
         defined, faults = wanted(ordered, own, store, present)
     if not faults:
         try:
-            return Project(line, folder, tuple(ordered), compare(present, defined, ordered))
+            comparison = compare(present, defined, ordered)
+            return Project(line, folder, tuple(ordered), comparison, present.staged)
         except StreamsqlError as error:
             faults = [error]
     for fault in faults:
@@ -133,8 +137,9 @@ def as_text(project: Project) -> str:
     """A comparison for a person."""
     comparison = project.comparison
     unchanged = counted(comparison.unchanged, "definition")
+    staged = [f"staged: {name}" for name in project.staged]
     if not comparison.changes:
-        return f"nothing to do: {unchanged} unchanged"
+        return harmless("\n".join((*staged, f"nothing to do: {unchanged} unchanged")))
     places = {part.key: part.place for part in project.parts}
     lines, counts = list[str](), dict[str, int]()
     for change in comparison.changes:
@@ -147,6 +152,7 @@ def as_text(project: Project) -> str:
         lines += (f"    {line}" for line in change.difference)
     if comparison.anew:
         lines.append(f"computed anew: {', '.join(comparison.anew)}")
+    lines += staged
     lines.append(", ".join(f"{count} {what}" for what, count in counts.items()) + f"; {unchanged} unchanged")
     return harmless("\n".join(lines))
 
@@ -172,6 +178,7 @@ def as_json(project: Project) -> str:
         "workspace": str(project.line.folder),
         "changes": [row(change) for change in comparison.changes],
         "computed_anew": list(comparison.anew),
+        "staged": list(project.staged),
         "unchanged": comparison.unchanged,
     }
     return json.dumps(document, indent=1)

@@ -148,7 +148,7 @@ def _entry(statement: Statement) -> CatalogEntry:
             code="SECRET_LOST",
         )
     readable = kind != "setting" and not isinstance(statement, (Insert, InsertSet))
-    return CatalogEntry(kind, name, statement.text, _needs(statement) - {name.casefold()}, readable)
+    return CatalogEntry(kind, name, statement.text, _needs(statement), readable)
 
 
 def _check_setting(key: str, statement: Set) -> None:

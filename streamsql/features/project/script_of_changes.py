@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from streamsql.connectors.registry import ENDLESS
 from streamsql.errors import Source
 from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, written
 from streamsql.features.project.plan_command import Project
 from streamsql.features.project.project_folder import Part
 from streamsql.language.script import Written, split_script
+from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.workspace.store import CatalogEntry
 
@@ -16,9 +19,10 @@ _BEFORE_NAME = 8
 """The most words of CREATE … IF NOT EXISTS."""
 
 
-def statements(project: Project) -> Iterator[Written]:
+def statements(project: Project) -> Iterator[Written | StagedChange]:
     """The statements in their order: first what makes way for others is dropped, last what nothing reads any
-    more. A changed query is dropped and started again; all else that is changed is replaced.
+    more. A changed query is dropped and started again, the change of a live table is staged, and all else
+    that is changed is replaced.
     """
     changes = {change.key: change for change in project.comparison.changes}
     taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
@@ -32,7 +36,7 @@ def statements(project: Project) -> Iterator[Written]:
     yield from map(_drop, first)
     for part in project.parts:
         if part.key in changes:
-            yield _define(part, changes[part.key])
+            yield _define(part, changes[part.key], project.parts)
     for name in map(quote_name, project.comparison.restarts):
         yield written(f"STOP QUERY {name}")
         yield written(f"START QUERY {name} FROM BEGINNING")
@@ -51,19 +55,65 @@ def _drop(entry: CatalogEntry) -> Written:
     return written(f"DROP {entry.kind.upper()} {quote_name(entry.name)}")
 
 
-def _define(part: Part, change: Change) -> Written:
-    """The statement of the folder, as CREATE OR REPLACE where it is changed, with the same place."""
+@dataclass(frozen=True)
+class StagedChange:
+    """The statements that change a live table. replace: at once, where there is nothing to compare; endless:
+    whether its input never ends, so that it cannot be compared.
+    """
+
+    name: str
+    start: Written
+    stage: Written
+    compare: Written
+    promote: Written
+    replace: Written
+    endless: bool
+
+
+def _define(part: Part, change: Change, parts: Sequence[Part]) -> Written | StagedChange:
+    """The statement of the folder; one of an entry that is changed replaces it."""
     if change.what != CHANGED or part.entry.kind == "setting" or _writes(part.entry):
         return part.written
+    replacing = _replacing(part)
+    if part.entry.kind != "query":
+        return replacing
+    name = quote_name(part.entry.name)
+    return StagedChange(
+        part.entry.name,
+        start=written(f"START QUERY {name}"),
+        stage=_replacing(part, staged=True),
+        compare=written(f"COMPARE LIVE TABLE {name}"),
+        promote=written(f"PROMOTE {name}"),
+        replace=replacing,
+        endless=_is_endless(part, parts),
+    )
+
+
+def _replacing(part: Part, *, staged: bool = False) -> Written:
+    """The statement of the folder as CREATE OR REPLACE, with the same place. staged: a live table, whose
+    change is staged.
+    """
     source, tokens = part.written.source, part.written.tokens
-    text, end = source.text, tokens[0].end
-    words = [token.upper for token in tokens[:_BEFORE_NAME]]
-    if "NOT" in words and words[words.index("NOT") - 1] == "IF":
+    text, words = source.text, [token.upper for token in tokens[:_BEFORE_NAME]]
+    kept = "NOT" in words and words[words.index("NOT") - 1] == "IF"
+    if staged:
+        name = tokens[words.index("TABLE") + (4 if kept else 1)]
+        text = f"{text[: name.end]} STAGED{text[name.end :]}"
+    if kept:
         at = words.index("NOT")
         text = text[: tokens[at - 1].start] + text[tokens[at + 2].start :]
     if words[1] != "OR":
-        text = f"{text[:end]} OR REPLACE{text[end:]}"
-    number = next(
-        at for at, other in enumerate(split_script(source)) if other.span.start == part.written.span.start
+        text = f"{text[: tokens[0].end]} OR REPLACE{text[tokens[0].end :]}"
+    before = sum(other.span.start < part.written.span.start for other in split_script(source))
+    return split_script(Source(source.name, text))[before]
+
+
+def _is_endless(part: Part, parts: Sequence[Part]) -> bool:
+    """Whether a definition reads a stream that always has new rows, directly or through other streams."""
+    streams = {p.entry.name.casefold(): p for p in parts if isinstance(p.statement, CreateStream)}
+    read = [streams[name] for name in part.entry.names if name in streams]
+    return any(
+        statement.connector.value.casefold() in ENDLESS if statement.connector else _is_endless(stream, parts)
+        for stream in read
+        if isinstance(statement := stream.statement, CreateStream)
     )
-    return split_script(Source(source.name, text))[number]

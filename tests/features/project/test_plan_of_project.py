@@ -121,7 +121,7 @@ def test_each_kind_of_definition_is_unchanged_once_it_is_kept(place: Place) -> N
     assert place.plan() == Outcome(0, "nothing to do: 19 definitions unchanged\n", "")
     document = json.loads(place.plan("--format", "json").out)
     assert document == {
-        "workspace": str(place.folder / "w"), "changes": [], "computed_anew": [], "unchanged": 19,
+        "workspace": str(place.folder / "w"), "changes": [], "computed_anew": [], "staged": [], "unchanged": 19,
     }  # fmt: skip
     assert contents(place.folder / "w") == before
 
