@@ -28,8 +28,7 @@ from streamsql.features.project.plan_command import (
     read,
 )
 from streamsql.features.project.project_folder import TESTS
-from streamsql.features.project.script_of_changes import StagedChange, statements
-from streamsql.language.script import Written
+from streamsql.features.project.script_of_changes import StagedChange, Step, steps
 from streamsql.language.tokens import quote_name
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
@@ -155,29 +154,42 @@ class _Run:
 
     def run(self) -> int:
         """Execute them up to the first that fails, or is not promoted. Returns the exit code."""
-        steps = list(statements(self._project))
-        changes = [step for step in steps if isinstance(step, StagedChange)]
-        if all(self._runs(change) for change in changes) and all(map(self._step, steps)):
+        left = list(steps(self._project))
+        changes = [step for step in left if isinstance(step, StagedChange)]
+        if all(self._runs(change) for change in changes):
+            while left and self._done(left[0]):
+                del left[0]
+        if not left:
             self._printer.say("applied")
             return NOTHING
+        if names := [step.query for step in left if isinstance(step, Step) and step.query and not step.undo]:
+            what = "not started again from the beginning, with what has changed"
+            self._printer.warn(f"{what}: {', '.join(names)}")
         self._printer.say(f"streamsql plan {self._project.folder} shows what is left to do")
         return self._runner.exit_code or CHANGES
 
     def _runs(self, change: StagedChange) -> bool:
         """Start a live table that is to be compared, as it was before anything is changed."""
-        return self._status(change) in (*GOING_ON, "FAILED") or self._runner.run_statement(change.start)
+        return self._status(change.name) in (*GOING_ON, "FAILED") or self._runner.run_statement(change.start)
 
-    def _status(self, change: StagedChange) -> str:
+    def _status(self, query: str) -> str:
         facts = self._session.query_facts()
-        return next((f.status for f in facts if f.query.casefold() == change.name.casefold()), "")
+        return next((f.status for f in facts if f.query.casefold() == query.casefold()), "")
 
-    def _step(self, step: Written | StagedChange) -> bool:
+    def _done(self, step: Step | StagedChange) -> bool:
         """Do one step. Whether it is done."""
-        if isinstance(step, Written):
-            return self._runner.run_statement(step)
-        if self._limit is None and self._status(step) == "FAILED":
-            return self._runner.run_statement(step.replace)
-        return self._staged(step)
+        if isinstance(step, StagedChange):
+            if self._limit is None and self._status(step.name) == "FAILED":
+                return self._runner.run_statement(step.replace)
+            return self._staged(step)
+        first, *others = step.do
+        ran = self._status(step.query) in GOING_ON
+        if not self._runner.run_statement(first):
+            return False
+        done = all(map(self._runner.run_statement, others))
+        if not done and step.undo and self._runner.run_statement(step.undo) and ran and step.again:
+            self._runner.run_statement(step.again)
+        return done
 
     def _staged(self, change: StagedChange) -> bool:
         """Stage the change of a live table, compare it, and promote it. Whether it is promoted."""

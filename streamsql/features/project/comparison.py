@@ -19,11 +19,15 @@ _OF_VIEW = frozenset(("OR", "REPLACE", "TEMP", "TEMPORARY"))
 
 @dataclass(frozen=True)
 class Change:
-    """what: ADDED, CHANGED, RENAMED or DROPPED; wanted: None for DROPPED; present: None for ADDED."""
+    """what: ADDED, CHANGED, RENAMED or DROPPED; wanted: None for DROPPED; present: None for ADDED.
+
+    loses_rows: whether the workspace has rows of it, which are moved to the trash.
+    """
 
     what: str
     wanted: CatalogEntry | None = None
     present: CatalogEntry | None = None
+    loses_rows: bool = False
 
     @property
     def entry(self) -> CatalogEntry:
@@ -74,9 +78,9 @@ def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Iterable[Part]
         elif _same(old, entry):
             unchanged += 1
         else:
-            changes.append(Change(CHANGED, entry, old))
+            changes.append(Change(CHANGED, entry, old, _has_rows(key, present)))
     gone = [key for key in reversed(before) if key not in after and key not in renamed.values()]
-    changes += (Change(DROPPED, present=before[key]) for key in gone)
+    changes += (Change(DROPPED, None, before[key], _has_rows(key, present)) for key in gone)
     anew, restarts = _computed_anew(wanted, after, {c.key for c in changes if c.what == CHANGED})
     return Comparison(tuple(changes), anew, restarts, unchanged)
 
@@ -115,8 +119,7 @@ def _renamed(
         old = (part.entry.kind, part.renamed_from.casefold())
         if not part.renamed_from or part.key in before or old in after or old not in before:
             continue
-        stream = present.catalog.streams.get(old[1]) if old[0] == "stream" else None
-        keeps = "rows" if stream and stream.connector == "values" else "state"
+        keeps = "rows" if _has_rows(old, present) else "state"
         if old[0] == "query" or keeps == "rows":
             raise part.placed(
                 RuleFault(
@@ -128,6 +131,12 @@ def _renamed(
                 )
             )
         yield part.key, old
+
+
+def _has_rows(key: Key, definitions: DefinitionSet) -> bool:
+    """Whether an entry is a stream of values, whose rows are in the workspace."""
+    kind, name = key
+    return kind == "stream" and definitions.catalog.streams[name].connector == "values"
 
 
 def _computed_anew(

@@ -150,6 +150,8 @@ def as_text(project: Project) -> str:
         file, number = places.get(change.key, ("", 0))
         lines.append(title + (f"    {file}:{number}" if file else ""))
         lines += (f"    {line}" for line in change.difference)
+        if change.loses_rows:
+            lines.append("    its rows are moved to the trash of the workspace")
     if comparison.anew:
         lines.append(f"computed anew: {', '.join(comparison.anew)}")
     lines += staged
@@ -170,6 +172,7 @@ def as_json(project: Project) -> str:
             "file": file,
             "line": number,
             "before": change.present.text if change.present else None,
+            "loses_rows": change.loses_rows,
             "after": change.wanted.text if change.wanted else None,
         }
 

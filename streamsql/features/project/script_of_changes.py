@@ -19,40 +19,16 @@ _BEFORE_NAME = 8
 """The most words of CREATE … IF NOT EXISTS."""
 
 
-def statements(project: Project) -> Iterator[Written | StagedChange]:
-    """The statements in their order: first what makes way for others is dropped, last what nothing reads any
-    more. A changed query is dropped and started again, the change of a live table is staged, and all else
-    that is changed is replaced.
+@dataclass(frozen=True)
+class Step:
+    """Statements that are executed one after the other. query: the query that they drop or stop; undo: the
+    statement that brings it back, if what follows fails; again: the one that then starts it.
     """
-    changes = {change.key: change for change in project.comparison.changes}
-    taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
-    gone = [
-        change.present for change in changes.values() if change.what in (DROPPED, RENAMED) and change.present
-    ]
-    first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
-    for change in changes.values():
-        if change.what == CHANGED and _writes(change.entry):
-            yield _drop(change.entry)
-    yield from map(_drop, first)
-    for part in project.parts:
-        if part.key in changes:
-            yield _define(part, changes[part.key], project.parts)
-    for name in map(quote_name, project.comparison.restarts):
-        yield written(f"STOP QUERY {name}")
-        yield written(f"START QUERY {name} FROM BEGINNING")
-    yield from (_drop(entry) for entry in gone if entry not in first)
 
-
-def _writes(entry: CatalogEntry) -> bool:
-    """Whether an entry is a query of INSERT or of a statement set."""
-    return entry.kind == "query" and not entry.readable
-
-
-def _drop(entry: CatalogEntry) -> Written:
-    """The statement that drops an entry. (DROP QUERY of a live table can be undone: UNDROP.)"""
-    if entry.kind == "setting":
-        return written(entry.text.replace("SET", "RESET", 1).partition(" =")[0])
-    return written(f"DROP {entry.kind.upper()} {quote_name(entry.name)}")
+    do: tuple[Written, ...]
+    query: str = ""
+    undo: Written | None = None
+    again: Written | None = None
 
 
 @dataclass(frozen=True)
@@ -70,13 +46,56 @@ class StagedChange:
     endless: bool
 
 
-def _define(part: Part, change: Change, parts: Sequence[Part]) -> Written | StagedChange:
+def steps(project: Project) -> Iterator[Step | StagedChange]:
+    """The steps in their order: first what makes way for others is dropped, last what nothing reads any more.
+    A changed query is dropped and started again, the change of a live table is staged, and all else that is
+    changed is replaced. Each query that is to be started again is so behind what it names.
+    """
+    changes = {change.key: change for change in project.comparison.changes}
+    restarts = dict.fromkeys(project.comparison.restarts)
+    taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
+    gone = [c.present for c in changes.values() if c.what in (DROPPED, RENAMED) and c.present]
+    first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
+    yield from (Step((_drop(entry),)) for entry in first)
+    for part in project.parts:
+        if part.key in changes:
+            yield _defining(part, changes[part.key], project.parts)
+        elif part.entry.kind == "query" and part.entry.name in restarts:
+            yield _restart(part.entry.name)
+            del restarts[part.entry.name]
+    yield from map(_restart, restarts)  # those that the console starts by itself
+    yield from (Step((_drop(entry),)) for entry in gone if entry not in first)
+
+
+def _restart(query: str) -> Step:
+    name = quote_name(query)
+    return Step((written(f"STOP QUERY {name}"), written(f"START QUERY {name} FROM BEGINNING")), query)
+
+
+def _writes(entry: CatalogEntry) -> bool:
+    """Whether an entry is a query of INSERT or of a statement set."""
+    return entry.kind == "query" and not entry.readable
+
+
+def _drop(entry: CatalogEntry) -> Written:
+    """The statement that drops an entry. (DROP QUERY of a live table can be undone: UNDROP.)"""
+    if entry.kind == "setting":
+        return written(entry.text.replace("SET", "RESET", 1).partition(" =")[0])
+    return written(f"DROP {entry.kind.upper()} {quote_name(entry.name)}")
+
+
+def _defining(part: Part, change: Change, parts: Sequence[Part]) -> Step | StagedChange:
     """The statement of the folder; one of an entry that is changed replaces it."""
-    if change.what != CHANGED or part.entry.kind == "setting" or _writes(part.entry):
-        return part.written
+    if change.what != CHANGED or part.entry.kind == "setting":
+        return Step((part.written,))
+    assert change.present
+    if _writes(part.entry) or _writes(change.present):
+        name = part.entry.name
+        do = (_drop(change.present), part.written)
+        return Step(do, name, written("UNDROP"), written(f"START QUERY {quote_name(name)}"))
     replacing = _replacing(part)
     if part.entry.kind != "query":
-        return replacing
+        return Step((replacing,))
     name = quote_name(part.entry.name)
     return StagedChange(
         part.entry.name,
