@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.errors import RuleFault, Source
@@ -62,11 +62,12 @@ class Comparison:
     unchanged: int
 
 
-def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Iterable[Part]) -> Comparison:
+def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Sequence[Part]) -> Comparison:
     """Compare what is there with what a folder defines. parts: the statements of the folder. Raises RuleFault
     for a rename that would lose state.
     """
     before, after = present.entries, wanted.entries
+    defined = {part.key for part in parts}  # the workspace has queries of the console, too
     renamed = dict(_renamed(before, after, parts, present))
     changes, unchanged = list[Change](), 0
     for key, entry in after.items():
@@ -76,12 +77,14 @@ def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Iterable[Part]
         elif old is None:
             changes.append(Change(ADDED, entry))
         elif _same(old, entry):
-            unchanged += 1
+            unchanged += key in defined
         else:
             changes.append(Change(CHANGED, entry, old, _has_rows(key, present)))
     gone = [key for key in reversed(before) if key not in after and key not in renamed.values()]
     changes += (Change(DROPPED, None, before[key], _has_rows(key, present)) for key in gone)
-    anew, restarts = _computed_anew(wanted, after, {c.key for c in changes if c.what == CHANGED})
+    anew, restarts = _computed_anew(
+        wanted, after, before.keys(), {c.key for c in changes if c.what == CHANGED}
+    )
     return Comparison(tuple(changes), anew, restarts, unchanged)
 
 
@@ -140,12 +143,16 @@ def _has_rows(key: Key, definitions: DefinitionSet) -> bool:
 
 
 def _computed_anew(
-    wanted: DefinitionSet, entries: Mapping[Key, CatalogEntry], changed: set[Key]
+    wanted: DefinitionSet,
+    entries: Mapping[Key, CatalogEntry],
+    present: Container[Key],
+    changed: Container[Key],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(the queries that are computed anew: those that are changed, that read something changed, or a live
     table that is computed anew; those of them that have to be started again for it).
 
-    A streaming query that joins a live table is not among them: it goes on with the rows of then.
+    A streaming query that joins a live table is not among them: it goes on with the rows of then. entries:
+    what is wanted; present: what is in the workspace; changed: what of it is changed.
     """
     anew, restarts = list[str](), list[str]()
     sources, tables = set[str](), set[str]()
@@ -158,7 +165,7 @@ def _computed_anew(
                 sources.add(name)
             continue
         query = queries[name]
-        if not (itself or by_source or (query.inputs and needs & tables)):
+        if (kind, name) not in present or not (itself or by_source or (query.inputs and needs & tables)):
             continue
         anew.append(query.name)
         if by_source and not itself:
