@@ -132,7 +132,10 @@ def _promote(parts: SessionParts, statement: Promote) -> Result:
 
     def take_over(definition: str, stages: Mapping[str, str]) -> None:
         for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
+            rows = parts.live.loaded(old.casefold())
             _forget(parts, old)
+            if parts.store is None and rows is not None:  # they are in no file
+                parts.live[promoted_name(old).casefold()] = rows
             with suppress(FileNotFoundError):
                 move(history_file(parts.places, old), history_file(parts.places, promoted_name(old)))
         parts.current.update(lambda catalog: promoted(catalog, name))
@@ -141,8 +144,7 @@ def _promote(parts: SessionParts, statement: Promote) -> Result:
     _swap(
         parts, name, (Step(lambda: _drain(parts, staged), lambda: _again(parts, staged)),), commit, take_over
     )
-    back = f"; ROLLBACK {quote_name(name)}; brings generation {before.name} back" if before else ""
-    return Done(message=f"{name} is promoted: generation {generation.name} is in use{back}")
+    return Done(message=f"{name} is promoted: {_in_use(parts, name, generation, before)}")
 
 
 def _not_running(parts: SessionParts, staged: str, statement: Promote) -> RuleFault:
@@ -184,13 +186,19 @@ def _rollback(parts: SessionParts, statement: Rollback) -> Result:
 
     before = Generations(parts.places.query(name), CURRENT).current
     _swap(parts, name, (), commit, take_over)
-    back = f"; ROLLBACK {quote_name(name)}; brings generation {before.name} back" if before else ""
-    return Done(message=f"{name} is rolled back: generation {left.folder.name} is in use{back}")
+    return Done(message=f"{name} is rolled back: {_in_use(parts, name, left.folder, before)}")
 
 
 def _left(parts: SessionParts, name: str, statement: Rollback) -> Left:
     """The generation that ROLLBACK means. Raises RuleFault."""
     found = Generations(parts.places.query(name), CURRENT).left()
+    if parts.store is None:
+        raise RuleFault(
+            f"no earlier generation of {name} is kept: this console has no workspace",
+            hint="streamsql --workspace DIR keeps the rows of each generation",
+            span=statement.name.span,
+            code="NO_GENERATION",
+        )
     number = statement.generation
     chosen = [left for left in found if number is None or left.folder.name == str(number)]
     which = "earlier generation" if number is None else f"generation {number}"
@@ -212,6 +220,12 @@ def _left(parts: SessionParts, name: str, statement: Rollback) -> Left:
                 code="NO_GENERATION",
             )
     return left
+
+
+def _in_use(parts: SessionParts, name: str, generation: Path, before: Path | None) -> str:
+    """Which generation is in use now, and the way back."""
+    back = f"; ROLLBACK {quote_name(name)}; brings generation {before.name} back" if before else ""
+    return f"generation {generation.name} is in use{back if parts.store else ''}"
 
 
 def _swap(

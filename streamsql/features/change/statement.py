@@ -34,7 +34,7 @@ class Compare(Statement):
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        written = clause(node, "Limit")
+        written = clause(node, "MostShown")
         number = written.get("Number") if written else None
         return {"limit": count_of(number, "LIMIT takes a whole number of rows")} if number else {}
 

@@ -1,0 +1,413 @@
+"""A changed live table is built beside the one in use, compared with it, put in its place, and brought back."""
+
+# ruff: noqa: F811  the fixture `opened` is an argument of the tests
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Console, notes_of
+from failing_disk import Crash, Disk
+from test_reopened import Open, Opened, opened  # noqa: F401  the fixture
+
+from streamsql.errors import Cancelled, StreamsqlError
+from streamsql.results import Done
+from streamsql.runtime.embedded import durable_files
+from streamsql.runtime.engine.cancel import CancelToken
+
+ROOMS = ("streamsql/features/change/", "streamsql/runtime/")
+
+STREAM = "CREATE STREAM s (k STRING, n INT) USING values;"
+ROWS = "INSERT INTO s VALUES ('a', 1), ('b', 2), ('a', 3);"
+IDLE = "AWAIT QUERY ALL IDLE;"
+TOTALS = "CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM s GROUP BY k;"
+STAGED = "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, sum(n) AS total FROM s WHERE n > 1 GROUP BY k;"
+BEFORE, AFTER = [("a", 4), ("b", 2)], [("a", 3), ("b", 2)]
+
+
+def said(console: Any, text: str) -> str:
+    done = console.run(text)[-1]
+    assert isinstance(done, Done)
+    return done.message
+
+
+def refusal(console: Any, text: str) -> StreamsqlError:
+    with pytest.raises(StreamsqlError) as raised:
+        console.run(text)
+    return raised.value
+
+
+def test_from_staged_to_promoted_and_back(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + ROWS + TOTALS)
+    console.run(STAGED + IDLE)
+    assert sorted(console.rows("SELECT * FROM t;")) == BEFORE, "it is not touched"
+    assert sorted(console.rows("SELECT * FROM t$staged;")) == AFTER
+    assert [row[0] for row in console.rows("SHOW LIVE TABLES;")] == ["t"]
+    ((name, status, batch, read, of, percent, rows, *_),) = console.rows("SHOW STAGED;")
+    assert (name, status, batch, read, of, percent, rows) == ("t", "running", 0, 3, 3, 100, 2)
+    compared = console.run("COMPARE LIVE TABLE t;")[-1]
+    assert notes_of(compared) == ("2 rows before, 2 after: 1 changed",)
+    assert compared.rows == [("before", "total", "a", 4), ("after", "total", "a", 3)]  # type: ignore[attr-defined]
+    promoted = "t is promoted: generation 2 is in use; ROLLBACK t; brings generation 1 back"
+    assert said(console, "PROMOTE t;") == promoted
+    assert sorted(console.rows("SELECT * FROM t;")) == AFTER
+    assert console.rows("SHOW STAGED;") == []
+    console.run("INSERT INTO s VALUES ('a', 10), ('z', 1);" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 13), ("b", 2)], "its checkpoint goes on"
+    back = "t is rolled back: generation 1 is in use; ROLLBACK t; brings generation 2 back"
+    assert said(console, "ROLLBACK t;") == back
+    console.run(IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 14), ("b", 2), ("z", 1)], "and caught up"
+    generations = [row[:3] for row in console.rows("SHOW GENERATIONS;")]
+    assert generations == [("t", 2, "left"), ("t", 1, "in use")]
+
+
+CHANGES = {
+    "a filter": ("SELECT k, sum(n) AS v FROM s GROUP BY k", "SELECT k, sum(n) AS v FROM s WHERE k <> 'b' GROUP BY k"),
+    "a column": ("SELECT k, n FROM s", "SELECT k, n, n * 2 AS twice FROM s"),
+    "another key": ("SELECT k, count(*) AS c FROM s GROUP BY k", "SELECT n, count(*) AS c FROM s GROUP BY n"),
+    "a wider type": ("SELECT k, n FROM s", "SELECT k, CAST(n AS BIGINT) AS n FROM s"),
+    "a text": ("SELECT k, n FROM s", "SELECT k, CAST(n AS STRING) AS n FROM s"),
+    "a join": ("SELECT k, n FROM s", "SELECT s.k, s.n, r.name FROM s JOIN r ON s.k = r.k"),
+    "into stages": (
+        "SELECT k, sum(n) AS v FROM s GROUP BY k",
+        "SELECT max(v) AS v FROM (SELECT k, sum(n) AS v FROM s GROUP BY k)",
+    ),
+    "out of stages": (
+        "SELECT k, n, row_number() OVER (PARTITION BY k ORDER BY n DESC) AS r FROM s",
+        "SELECT k, n, 1 AS r FROM s",
+    ),
+    "within stages": (
+        "SELECT k, v, rank() OVER (ORDER BY v DESC) AS r FROM (SELECT k, sum(n) AS v FROM s GROUP BY k)",
+        "SELECT k, v, rank() OVER (ORDER BY v) AS r FROM (SELECT k, max(n) AS v FROM s GROUP BY k)",
+    ),
+    "over a live table": ("SELECT max(n) AS n FROM base", "SELECT min(n) AS n FROM base"),
+    "a stream to a live table": ("SELECT k, n FROM s", "SELECT k, n FROM base"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(*pair, id=name, marks=[] if name in ("a column", "within stages") else pytest.mark.slow)
+        for name, pair in CHANGES.items()
+    ],
+)
+def test_each_step_gives_the_rows_of_its_select(opened: Open, before: str, after: str) -> None:
+    console = opened()
+    console.run(
+        STREAM + "CREATE TEMPORARY VIEW r AS SELECT * FROM VALUES ('a', 'A'), ('b', 'B') AS v(k, name);" + ROWS
+        + "CREATE LIVE TABLE base AS SELECT k, n FROM s;"
+        + f"CREATE LIVE TABLE t AS {before}; CREATE LIVE TABLE reader AS SELECT count(*) AS c FROM t;" + IDLE
+    )  # fmt: skip
+
+    def matches(select: str) -> None:
+        console.run(IDLE)
+        rows = sorted(console.rows("SELECT * FROM t;"), key=repr)
+        assert rows == sorted(console.rows(select + ";"), key=repr)
+        assert console.rows("SELECT c FROM reader;") == [(len(rows),)]
+
+    matches(before)
+    console.run(f"CREATE OR REPLACE LIVE TABLE t STAGED AS {after};" + IDLE)
+    matches(before)
+    console.run("COMPARE LIVE TABLE t;") if "'v'" not in after else None
+    console.run("PROMOTE t;")
+    matches(after)
+    console.run("INSERT INTO s VALUES ('a', 7), ('q', 9);")
+    matches(after)
+    console.run("ROLLBACK t;")
+    matches(before)
+    console.run("INSERT INTO s VALUES ('b', 11);")
+    matches(before)
+    console.run("ROLLBACK t;")
+    matches(after)
+
+
+def test_compare_gives_the_difference_of_two_batches(console: Console) -> None:
+    console.run(
+        STREAM + "INSERT INTO s SELECT concat('k', id % 40), id FROM range(400);"
+        "CREATE LIVE TABLE t AS SELECT k, count(*) AS c, avg(n) AS a FROM s WHERE n < 300 GROUP BY k;"
+        "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, count(*) AS c, avg(n) AS a, max(n) AS m FROM s"
+        " WHERE n % 7 <> 0 AND k <> 'k3' GROUP BY k;"
+    )
+    old = {
+        k: (c, a) for k, c, a in console.rows("SELECT k, count(*), avg(n) FROM s WHERE n < 300 GROUP BY k;")
+    }
+    new = {
+        k: (c, a)
+        for k, c, a in console.rows(
+            "SELECT k, count(*), avg(n) FROM s WHERE n % 7 <> 0 AND k <> 'k3' GROUP BY k;"
+        )
+    }
+    compared = console.run("COMPARE LIVE TABLE t LIMIT 1000;")[-1]
+    rows = compared.rows  # type: ignore[attr-defined]
+    changed = {k for k in old.keys() & new.keys() if old[k] != new[k]}
+    gone = old.keys() - new.keys()
+    assert {row[2] for row in rows if row[0] == "only before"} == gone == {"k3"}
+    for side, batch in (("before", old), ("after", new)):
+        assert {row[2]: row[3:] for row in rows if row[0] == side} == {k: batch[k] for k in changed}
+    assert "columns only after, not compared: m" in notes_of(compared)
+    assert f"40 rows before, 39 after: 1 only before, {len(changed)} changed" in notes_of(compared)
+    few = console.run("COMPARE LIVE TABLE t LIMIT 1;")[-1]
+    assert len(few.rows) == 2 or few.rows[0][0] == "only before"  # type: ignore[attr-defined]
+    assert notes_of(few)[-1].endswith("; the first 1 are shown: LIMIT")
+    by_column = console.run("COMPARE LIVE TABLE t KEY (c);")[-1]
+    assert "only" in notes_of(by_column)[-1]
+
+
+def test_a_keyed_sink_and_a_log_of_changes_get_the_difference(console: Console, tmp_path: Path) -> None:
+    """What reads the live table gets what PROMOTE changes, not everything."""
+    console.run(
+        STREAM + ROWS + TOTALS + f"CREATE SINK log USING json OPTIONS (path '{tmp_path}/log');"
+        "INSERT INTO log AS QUERY q SELECT k, total FROM t;" + IDLE + STAGED + IDLE
+    )
+    read = f"SELECT _op, k, total FROM json.`{tmp_path}/log` WHERE k IS NOT NULL;"
+    first = console.rows(read)
+    assert sorted(first) == [("+I", "a", 4), ("+I", "b", 2)]
+    console.run("PROMOTE t;" + IDLE)
+    assert sorted(console.rows(read))[2:] == sorted([("+U", "a", 3), ("-U", "a", 4)]) or sorted(
+        set(console.rows(read)) - set(first)
+    ) == [("+U", "a", 3), ("-U", "a", 4)]
+    assert len(console.rows(read)) == 4
+
+
+# ---- the next day
+
+
+def test_a_staged_change_is_there_on_the_next_day(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + ROWS + TOTALS + STAGED + IDLE)
+    again = opened()
+    assert again.warnings == []
+    assert sorted(again.rows("SELECT * FROM t$staged;")) == AFTER
+    again.run("START QUERY ALL; INSERT INTO s VALUES ('a', 5);" + IDLE)
+    assert said(again, "PROMOTE t;").startswith("t is promoted: generation 2")
+    third = opened()
+    assert third.warnings == []
+    assert sorted(third.rows("SELECT * FROM t;")) == [("a", 8), ("b", 2)]
+    assert "WHERE n > 1" in third.text("SHOW CREATE LIVE TABLE t;")
+    third.run("START QUERY ALL;" + IDLE + "ROLLBACK t;" + IDLE)
+    assert sorted(opened().rows("SELECT * FROM t;")) == [("a", 9), ("b", 2)]
+
+
+def crashing(folder: Path, opened: Open, monkeypatch: pytest.MonkeyPatch, statement: str) -> Iterator[Opened]:
+    """The console that opens the workspace after a crash at each step of a statement that writes."""
+    made = folder / "made"
+    shutil.copytree(folder / "w", made, symlinks=True)
+    at, crashed = 0, True
+    while crashed:
+        at += 1
+        console = opened()
+        console.run("START QUERY ALL;" + IDLE)
+        disk = Disk(at, Crash)
+        monkeypatch.setattr(durable_files, "os", disk)
+        try:
+            console.run(statement)
+        except (Crash, StreamsqlError, OSError):
+            pass
+        crashed = disk.failed
+        # What a killed process would have left; the console that goes on here must not write any more.
+        shutil.copytree(folder / "w", folder / "left", symlinks=True)
+        monkeypatch.setattr(durable_files, "os", __import__("os"))
+        console.session.close()
+        shutil.rmtree(folder / "w")
+        (folder / "left").rename(folder / "w")
+        yield opened()
+        opened().session.close()
+        shutil.rmtree(folder / "w")
+        shutil.copytree(made, folder / "w", symlinks=True)
+    assert at > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("definition", ["WHERE n > 1", "in stages"])
+@pytest.mark.parametrize("statement", ["PROMOTE t;", "ROLLBACK t;"])
+def test_a_crash_leaves_one_or_the_other_whole(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str, definition: str
+) -> None:
+    if definition == "in stages":
+        tables = [
+            f"CREATE {{}} AS SELECT k, v AS total, {rank} AS r FROM (SELECT k, {what}(n) AS v FROM s GROUP BY k);"
+            for rank, what in (("rank() OVER (ORDER BY v)", "sum"), ("rank() OVER (ORDER BY v, k)", "max"))
+        ]
+        answers = [[("a", 4, 2), ("b", 2, 1)], [("a", 3, 2), ("b", 2, 1)]]
+    else:
+        tables = [f"CREATE {{}} AS SELECT k, sum(n) AS total FROM s {where} GROUP BY k;"
+                  for where in ("", definition)]  # fmt: skip
+        answers = [BEFORE, AFTER]
+    console = opened()
+    console.run(STREAM + ROWS + tables[0].format("LIVE TABLE t") + IDLE)
+    console.run(tables[1].format("OR REPLACE LIVE TABLE t STAGED") + IDLE)
+    if statement == "ROLLBACK t;":
+        console.run("PROMOTE t;" + IDLE)
+    console.session.close()
+    seen = set()
+    for console in crashing(tmp_path, opened, monkeypatch, statement):
+        assert console.warnings == []
+        rows = sorted(console.rows("SELECT * FROM t;"))
+        after = (definition if definition != "in stages" else "max(n)") in console.text(
+            "SHOW CREATE LIVE TABLE t;"
+        )
+        assert rows == answers[after], (after, rows)
+        staged = bool(console.rows("SHOW STAGED;"))
+        assert staged == (statement == "PROMOTE t;" and not after)
+        console.run("START QUERY ALL;" + IDLE + ("" if definition == "in stages" else "VERIFY LIVE TABLE t;"))
+        assert sorted(console.rows("SELECT * FROM t;")) == answers[after]
+        console.run("INSERT INTO s VALUES ('a', 100), ('b', 100);" + IDLE)
+        assert {row[0]: row[1] for row in console.rows("SELECT * FROM t;")} == (
+            {"a": 104 if not after else 103, "b": 102} if definition != "in stages"
+            else {"a": 104, "b": 102} if not after else {"a": 100, "b": 100}
+        )  # fmt: skip
+        seen.add(after)
+    assert seen == {False, True}
+
+
+# ---- what is refused, and what does no harm
+
+
+def test_what_is_not_staged_is_not_promoted(opened: Open) -> None:
+    console = opened()
+    console.run(
+        STREAM
+        + ROWS
+        + TOTALS
+        + "CREATE SINK m USING memory; INSERT INTO m AS QUERY q SELECT k FROM s;"
+        + IDLE
+    )
+    for statement in ("PROMOTE t;", "COMPARE LIVE TABLE t;", "DROP STAGED t;"):
+        fault = refusal(console, statement)
+        assert (fault.code, fault.message) == ("NOT_STAGED", "nothing is staged for t")
+        assert fault.hint == "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT …"
+    assert "did you mean t?" in refusal(console, "PROMOTE tt;").hint
+    assert refusal(console, "ROLLBACK t;").message == "there is no earlier generation of t to go back to"
+    fault = refusal(console, "CREATE LIVE TABLE t STAGED AS SELECT k FROM s;")
+    assert fault.message == "STAGED changes the live table t: write CREATE OR REPLACE"
+    fault = refusal(console, "CREATE OR REPLACE LIVE TABLE nothing STAGED AS SELECT k FROM s;")
+    assert (fault.code, "leave out STAGED" in fault.hint) == ("UNKNOWN_LIVE_TABLE", True)
+    assert refusal(console, "CREATE OR REPLACE LIVE TABLE m STAGED AS SELECT k FROM s;").code == "WRONG_KIND"
+    assert (
+        refusal(console, "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT * FROM t;").code
+        == "CIRCULAR_DEFINITION"
+    )
+    assert refusal(console, "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT nothing FROM s;").code
+    assert console.rows("SHOW STAGED;") == []
+    console.run(STAGED)
+    assert (
+        refusal(console, "CREATE OR REPLACE LIVE TABLE t$staged STAGED AS SELECT k FROM s;").code
+        == "WRONG_KIND"
+    )
+    assert refusal(console, "COMPARE LIVE TABLE t KEY (totl);").hint == "did you mean total?"
+    assert sorted(console.rows("SELECT * FROM t;")) == BEFORE
+
+
+def test_a_change_that_does_not_run_is_not_promoted(console: Console) -> None:
+    console.run(STREAM + ROWS + TOTALS + STAGED + IDLE + "STOP QUERY t$staged;")
+    for statement in ("PROMOTE t;", "COMPARE LIVE TABLE t;"):
+        fault = refusal(console, statement)
+        assert fault.code == "QUERY_NOT_RUNNING"
+        assert "START QUERY" in fault.hint
+    hint = refusal(console, "PROMOTE t;").hint
+    console.run(hint + "PROMOTE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == AFTER
+    failing = (
+        "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, sum(n DIV (n - 1)) AS total FROM s GROUP BY k;"
+    )
+    console.run(failing)
+    refusal(console, "AWAIT QUERY t$staged;")
+    fault = refusal(console, "PROMOTE t;")
+    assert fault.message == "the staged change of t has failed"
+    assert console.run(fault.hint)
+    console.run("DROP STAGED t;" + IDLE)
+    assert sorted(console.rows("SELECT * FROM t;")) == AFTER
+
+
+def test_a_stream_that_never_rests_is_not_compared_and_is_promoted(console: Console) -> None:
+    console.run(
+        "CREATE STREAM r USING rate OPTIONS (rowsPerSecond 5); CREATE LIVE TABLE t AS SELECT count(*) AS c FROM r;"
+        "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT count(*) AS c, max(value) AS m FROM r;"
+    )
+    assert refusal(console, "COMPARE LIVE TABLE t;").message == "t cannot be compared: r always has new rows"
+    assert said(console, "PROMOTE t;").startswith("t is promoted")
+    assert len(console.rows("SELECT c, m FROM t;")[0]) == 2
+
+
+def test_dropped_and_staged_again(opened: Open, tmp_path: Path) -> None:
+    console, folder = opened(), tmp_path / "w/run/queries/t"
+    console.run(STREAM + ROWS + TOTALS + STAGED + IDLE)
+    assert said(console, "DROP STAGED t;") == "staged change of t dropped"
+    assert {p.name for p in folder.iterdir() if not p.name.startswith(".")} >= {"1", "current"}
+    assert not (folder / "staged").is_symlink() and not (folder / "2").exists()
+    console.run(
+        STAGED + "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, max(n) AS total FROM s GROUP BY k;"
+    )
+    console.run(IDLE + "PROMOTE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 3), ("b", 2)]
+    console.run(STAGED + IDLE + "DROP LIVE TABLE t;")
+    assert not folder.exists()
+    assert console.rows("SHOW QUERIES;") == []
+    console.run(TOTALS + STAGED + IDLE + "DROP QUERY t;")
+    assert console.rows("SHOW STAGED;") == []
+    console.run("UNDROP; START QUERY ALL;" + IDLE)
+    assert sorted(console.rows("SELECT * FROM t;")) == BEFORE
+    assert console.rows("SHOW STAGED;") == []
+    assert opened().warnings == []
+
+
+def test_a_reader_of_the_staged_name_keeps_it(console: Console) -> None:
+    console.run(STREAM + ROWS + TOTALS + STAGED + "CREATE LIVE TABLE u AS SELECT * FROM t$staged;" + IDLE)
+    for statement in ("PROMOTE t;", "DROP STAGED t;"):
+        assert refusal(console, statement).code == "IN_USE"
+    console.run("DROP LIVE TABLE u; PROMOTE t;")
+
+
+def test_without_a_workspace_nothing_earlier_is_kept(console: Console) -> None:
+    console.run(STREAM + ROWS + TOTALS + STAGED + IDLE + "PROMOTE t; INSERT INTO s VALUES ('a', 7);" + IDLE)
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 10), ("b", 2)]
+    fault = refusal(console, "ROLLBACK t;")
+    assert fault.message == "no earlier generation of t is kept: this console has no workspace"
+
+
+def test_generations_that_stay(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + ROWS + TOTALS + IDLE)
+
+    def numbers() -> list[int]:
+        return [row[1] for row in console.rows("SHOW GENERATIONS OF t;")]
+
+    for column in ("x", "y", "z"):
+        console.run(f"CREATE OR REPLACE LIVE TABLE t AS SELECT k, n AS {column} FROM s;" + IDLE)
+    assert numbers() == [4, 3, 2]
+    console.run("ROLLBACK t TO GENERATION 2;" + IDLE)
+    assert console.run("SELECT x FROM t;")
+    assert refusal(console, "ROLLBACK t TO GENERATION 1;").code == "NO_GENERATION"
+    console.run("SET streamsql.generations = 0; CREATE OR REPLACE LIVE TABLE t AS SELECT n FROM s;" + IDLE)
+    assert numbers() == [5]
+
+
+def test_ctrl_c_leaves_both_as_they_were(console: Console) -> None:
+    """While the change processes what there is."""
+    console.run(STREAM + ROWS + TOTALS + STAGED + IDLE)
+    cancel, session = CancelToken(), console.session
+    slow = "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, java_method('java.lang.Thread', 'sleep', 1500L) AS total FROM s;"
+    console.run(slow)
+    running = session.parts.queries.all["t$staged"]
+
+    def give_up() -> None:
+        while running.status() == "running":
+            pass
+        cancel.cancel()
+
+    waiting = threading.Thread(target=give_up)
+    waiting.start()
+    with pytest.raises(Cancelled):
+        console.run("PROMOTE t;", cancel)
+    waiting.join()
+    console.run(IDLE)
+    assert sorted(console.rows("SELECT * FROM t;")) == BEFORE
+    assert [row[1] for row in console.rows("SHOW STAGED;")] == ["running"]
+    console.run("DROP STAGED t;")
