@@ -17,6 +17,7 @@ from streamsql.cli.open_session import open_session
 from streamsql.cli.open_workspace import attached, held_workspace
 from streamsql.config.preferences import Preferences
 from streamsql.errors import RuleFault, UsageFault
+from streamsql.features.project.comparison import written
 from streamsql.features.project.plan_command import (
     CHANGES,
     FAILED,
@@ -162,8 +163,9 @@ class _Run:
         if not left:
             self._printer.say("applied")
             return NOTHING
-        if names := [step.query for step in left if isinstance(step, Step) and step.query and not step.undo]:
-            what = "not started again from the beginning, with what has changed"
+        again = (step.queries for step in left if isinstance(step, Step) and not step.drops)
+        if names := [name for queries in again for name in queries]:
+            what = "not started again with what has changed"
             self._printer.warn(f"{what}: {', '.join(names)}")
         self._printer.say(f"streamsql plan {self._project.folder} shows what is left to do")
         return self._runner.exit_code or CHANGES
@@ -182,14 +184,17 @@ class _Run:
             if self._limit is None and self._status(step.name) == "FAILED":
                 return self._runner.run_statement(step.replace)
             return self._staged(step)
-        first, *others = step.do
-        ran = self._status(step.query) in GOING_ON
-        if not self._runner.run_statement(first):
-            return False
-        done = all(map(self._runner.run_statement, others))
-        if not done and step.undo and self._runner.run_statement(step.undo) and ran and step.again:
-            self._runner.run_statement(step.again)
-        return done
+        ran = [query for query in step.queries if self._status(query) in GOING_ON]
+        done = 0
+        while done < len(step.do) and self._runner.run_statement(step.do[done]):
+            done += 1
+        failed = done < len(step.do)
+        if failed or step.brings_back:
+            for _ in range(min(done, step.drops)):
+                self._runner.run_statement(written("UNDROP"))
+        for query in ran if failed and step.drops else ():
+            self._runner.run_statement(written(f"START QUERY {quote_name(query)}"))
+        return not failed
 
     def _staged(self, change: StagedChange) -> bool:
         """Stage the change of a live table, compare it, and promote it. Whether it is promoted."""

@@ -10,6 +10,7 @@ from streamsql.errors import RuleFault, Source
 from streamsql.features.project.definition_set import DefinitionSet
 from streamsql.features.project.project_folder import Key, Part
 from streamsql.language.script import Written, split_script
+from streamsql.plan.streaming.query_changes import entry_changes
 from streamsql.runtime.workspace.store import CatalogEntry
 
 ADDED, CHANGED, RENAMED, DROPPED = "added", "changed", "renamed", "dropped"
@@ -50,16 +51,28 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Effects:
+    """The names of queries. anew: those that are computed anew; begin_again: of these, those that are not
+    changed themselves, and have to be started again from the beginning; resumed: those that go on from their
+    checkpoints, and have to be started again to see a change; written_again: the sinks into which queries
+    that are computed anew write their rows again.
+    """
+
+    anew: tuple[str, ...] = ()
+    begin_again: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
+    written_again: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """changes: in the order of the folder, those that drop last; anew: the names of the queries that are
-    there and are computed anew; restarts: those of them that are not changed themselves and are started
-    again from the beginning; unchanged: the number of other definitions.
+    """changes: in the order of the folder, those that drop last; unchanged: the number of other definitions;
+    effects: on the queries that are there.
     """
 
     changes: tuple[Change, ...]
-    anew: tuple[str, ...]
-    restarts: tuple[str, ...]
     unchanged: int
+    effects: Effects
 
 
 def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Sequence[Part]) -> Comparison:
@@ -82,10 +95,9 @@ def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Sequence[Part]
             changes.append(Change(CHANGED, entry, old, _has_rows(key, present)))
     gone = [key for key in reversed(before) if key not in after and key not in renamed.values()]
     changes += (Change(DROPPED, None, before[key], _has_rows(key, present)) for key in gone)
-    anew, restarts = _computed_anew(
-        wanted, after, before.keys(), {c.key for c in changes if c.what == CHANGED}
-    )
-    return Comparison(tuple(changes), anew, restarts, unchanged)
+    changed = {change.key for change in changes if change.what == CHANGED}
+    minor = {key for key in changed if _is_minor(key, present, wanted)}
+    return Comparison(tuple(changes), unchanged, _effects(wanted, after, before.keys(), changed, minor))
 
 
 def _same(one: CatalogEntry, other: CatalogEntry) -> bool:
@@ -142,35 +154,55 @@ def _has_rows(key: Key, definitions: DefinitionSet) -> bool:
     return kind == "stream" and definitions.catalog.streams[name].connector == "values"
 
 
-def _computed_anew(
+def _is_minor(key: Key, present: DefinitionSet, wanted: DefinitionSet) -> bool:
+    """Whether a changed stream or sink is one with which queries go on from their checkpoints: its comment,
+    or how fast it is read, has changed.
+    """
+    kind, name = key
+    if _has_rows(key, present) or kind not in ("stream", "sink"):
+        return False
+    catalogs = (present.catalog, wanted.catalog)
+    old, new = (c.streams[name] if kind == "stream" else c.sinks[name] for c in catalogs)
+    return not entry_changes(old, new)
+
+
+def _effects(
     wanted: DefinitionSet,
     entries: Mapping[Key, CatalogEntry],
     present: Container[Key],
     changed: Container[Key],
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(the queries that are computed anew: those that are changed, that read something changed, or a live
-    table that is computed anew; those of them that have to be started again for it).
+    minor: Container[Key],
+) -> Effects:
+    """What changes mean for the queries that name them, or a live table that is computed anew. entries: what
+    is wanted; present: what is in the workspace; changed: what of it is changed; minor: see _is_minor.
 
-    A streaming query that joins a live table is not among them: it goes on with the rows of then. entries:
-    what is wanted; present: what is in the workspace; changed: what of it is changed.
+    A streaming query that joins a live table goes on with the rows that it had then.
     """
-    anew, restarts = list[str](), list[str]()
-    sources, tables = set[str](), set[str]()
+    anew, begin_again, resumed, written_again = (dict[str, None]() for _ in range(4))
+    sources, minor_sources, tables = set[str](), set[str](), set[str]()
     queries, sinks = wanted.catalog.queries, wanted.catalog.sinks
-    for (kind, name), entry in entries.items():
+    for key, entry in entries.items():
+        kind, name = key
         needs = {needed.partition("$")[0] for needed in entry.names}
-        itself, by_source = (kind, name) in changed, bool(needs & sources)
+        itself, by_source = key in changed and key not in minor, bool(needs & sources)
+        by_minor = key in minor or bool(needs & minor_sources)
         if kind != "query":
-            if (itself or by_source) and kind != "setting":
-                sources.add(name)
+            if kind != "setting" and (itself or by_source or by_minor):
+                (sources if itself or by_source else minor_sources).add(name)
             continue
         query = queries[name]
-        if (kind, name) not in present or not (itself or by_source or (query.inputs and needs & tables)):
+        if key not in present:
             continue
-        anew.append(query.name)
+        if not (itself or by_source or (query.inputs and needs & tables)):
+            if by_minor:
+                resumed[query.name] = None
+            continue
+        anew[query.name] = None
         if by_source and not itself:
-            restarts.append(query.name)
-        tables.update(
-            s.casefold() for s in query.sinks if s.casefold() in sinks and sinks[s.casefold()].is_live
-        )
-    return tuple(anew), tuple(restarts)
+            begin_again[query.name] = None
+        for sink in (sinks[s.casefold()] for s in query.sinks if s.casefold() in sinks):
+            if sink.is_live:
+                tables.add(sink.name.casefold())
+            else:
+                written_again[sink.name] = None
+    return Effects(*map(tuple, (anew, begin_again, resumed, written_again)))

@@ -32,15 +32,15 @@ NOTHING, CHANGES, FAILED = 0, 3, 1
 
 @dataclass(frozen=True)
 class Project:
-    """A folder beside a workspace. parts: its statements in their order; staged: the live tables of
-    which a change is staged.
+    """A folder beside a workspace. parts: its statements in their order; present: what is in
+    the workspace.
     """
 
     line: CommandLine
     folder: Path
     parts: tuple[Part, ...]
     comparison: Comparison
-    staged: tuple[str, ...]
+    present: DefinitionSet
 
 
 def project_parser(command: str, description: str, codes: str) -> Parser:
@@ -104,7 +104,7 @@ def read(options: Namespace, line: CommandLine, printer: Printer) -> Project | N
     if not faults:
         try:
             comparison = compare(present, defined, ordered)
-            return Project(line, folder, tuple(ordered), comparison, present.staged)
+            return Project(line, folder, tuple(ordered), comparison, present)
         except StreamsqlError as error:
             faults = [error]
     for fault in faults:
@@ -137,7 +137,7 @@ def as_text(project: Project) -> str:
     """A comparison for a person."""
     comparison = project.comparison
     unchanged = counted(comparison.unchanged, "definition")
-    staged = [f"staged: {name}" for name in project.staged]
+    staged = [f"staged: {name}" for name in project.present.staged]
     if not comparison.changes:
         return harmless("\n".join((*staged, f"nothing to do: {unchanged} unchanged")))
     places = {part.key: part.place for part in project.parts}
@@ -152,8 +152,13 @@ def as_text(project: Project) -> str:
         lines += (f"    {line}" for line in change.difference)
         if change.loses_rows:
             lines.append("    its rows are moved to the trash of the workspace")
-    if comparison.anew:
-        lines.append(f"computed anew: {', '.join(comparison.anew)}")
+    effects = comparison.effects
+    listed = {
+        "computed anew": effects.anew,
+        "rows are written again into": effects.written_again,
+        "started again": effects.resumed,
+    }
+    lines += (f"{what}: {', '.join(names)}" for what, names in listed.items() if names)
     lines += staged
     lines.append(", ".join(f"{count} {what}" for what, count in counts.items()) + f"; {unchanged} unchanged")
     return harmless("\n".join(lines))
@@ -180,8 +185,10 @@ def as_json(project: Project) -> str:
     document = {
         "workspace": str(project.line.folder),
         "changes": [row(change) for change in comparison.changes],
-        "computed_anew": list(comparison.anew),
-        "staged": list(project.staged),
+        "computed_anew": list(comparison.effects.anew),
+        "written_again": list(comparison.effects.written_again),
+        "started_again": list(comparison.effects.resumed),
+        "staged": list(project.present.staged),
         "unchanged": comparison.unchanged,
     }
     return json.dumps(document, indent=1)

@@ -21,14 +21,16 @@ _BEFORE_NAME = 8
 
 @dataclass(frozen=True)
 class Step:
-    """Statements that are executed one after the other. query: the query that they drop or stop; undo: the
-    statement that brings it back, if what follows fails; again: the one that then starts it.
+    """Statements that are executed one after the other. queries: those that they drop or stop.
+
+    drops: how many of the statements, the first ones, drop a query, which UNDROP brings back if one that
+    follows fails; brings_back: whether UNDROP does that in any case.
     """
 
     do: tuple[Written, ...]
-    query: str = ""
-    undo: Written | None = None
-    again: Written | None = None
+    queries: tuple[str, ...] = ()
+    drops: int = 0
+    brings_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,24 +54,25 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
     changed is replaced. Each query that is to be started again is so behind what it names.
     """
     changes = {change.key: change for change in project.comparison.changes}
-    restarts = dict.fromkeys(project.comparison.restarts)
+    effects = project.comparison.effects
+    restarts = {name: _restart(name, " FROM BEGINNING") for name in effects.begin_again}
+    restarts |= {name: _restart(name) for name in effects.resumed}
     taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
     gone = [c.present for c in changes.values() if c.what in (DROPPED, RENAMED) and c.present]
     first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
     yield from (Step((_drop(entry),)) for entry in first)
     for part in project.parts:
         if part.key in changes:
-            yield _defining(part, changes[part.key], project.parts)
+            yield _defining(part, changes[part.key], project)
         elif part.entry.kind == "query" and part.entry.name in restarts:
-            yield _restart(part.entry.name)
-            del restarts[part.entry.name]
-    yield from map(_restart, restarts)  # those that the console starts by itself
+            yield restarts.pop(part.entry.name)
+    yield from restarts.values()  # those that the console starts by itself
     yield from (Step((_drop(entry),)) for entry in gone if entry not in first)
 
 
-def _restart(query: str) -> Step:
+def _restart(query: str, begins: str = "") -> Step:
     name = quote_name(query)
-    return Step((written(f"STOP QUERY {name}"), written(f"START QUERY {name} FROM BEGINNING")), query)
+    return Step((written(f"STOP QUERY {name}"), written(f"START QUERY {name}{begins}")), (query,))
 
 
 def _writes(entry: CatalogEntry) -> bool:
@@ -84,16 +87,22 @@ def _drop(entry: CatalogEntry) -> Written:
     return written(f"DROP {entry.kind.upper()} {quote_name(entry.name)}")
 
 
-def _defining(part: Part, change: Change, parts: Sequence[Part]) -> Step | StagedChange:
-    """The statement of the folder; one of an entry that is changed replaces it."""
+def _defining(part: Part, change: Change, project: Project) -> Step | StagedChange:
+    """The statement of the folder; one of an entry that is changed replaces it. A sink cannot be replaced
+    while a query writes into it.
+    """
     if change.what != CHANGED or part.entry.kind == "setting":
         return Step((part.written,))
     assert change.present
     if _writes(part.entry) or _writes(change.present):
-        name = part.entry.name
-        do = (_drop(change.present), part.written)
-        return Step(do, name, written("UNDROP"), written(f"START QUERY {quote_name(name)}"))
+        return Step((_drop(change.present), part.written), (part.entry.name,), drops=1)
     replacing = _replacing(part)
+    if part.entry.kind == "sink":
+        gone = {c.key[1] for c in project.comparison.changes if c.what == DROPPED and _writes(c.entry)}
+        writers = (query.name for query in project.present.catalog.writers_of(part.entry.name))
+        names = tuple(dict.fromkeys(name for name in writers if name.casefold() not in gone))
+        drops = tuple(written(f"DROP QUERY {quote_name(name)}") for name in names)
+        return Step((*drops, replacing), names, len(names), brings_back=True)
     if part.entry.kind != "query":
         return Step((replacing,))
     name = quote_name(part.entry.name)
@@ -104,7 +113,7 @@ def _defining(part: Part, change: Change, parts: Sequence[Part]) -> Step | Stage
         compare=written(f"COMPARE LIVE TABLE {name}"),
         promote=written(f"PROMOTE {name}"),
         replace=replacing,
-        endless=_is_endless(part, parts),
+        endless=_is_endless(part, project.parts),
     )
 
 

@@ -105,19 +105,23 @@ def test_changes_of_each_kind_are_applied(place: Place) -> None:
     place.change("CREATE TEMPORARY VIEW brief AS", "-- renamed from: brief\nCREATE TEMPORARY VIEW short AS")
     place.change("CREATE LIVE TABLE totals AS SELECT sum(n) AS t FROM counts;", "")
     place.change("INSERT INTO other SELECT word", "INSERT INTO other SELECT lower(word) AS word")
+    place.change("path 'out'", "path 'out', compression 'gzip'")  # copied goes on from its checkpoint
     place.change("shuffle.partitions = 2", "shuffle.partitions = 3")
     place.change("GROUP BY word", "WHERE word <> 'bb' GROUP BY word")
     place.write(f"{place.text}CREATE LIVE TABLE lengths AS SELECT max(length(word)) AS most FROM counts;")
     planned = place.plan().splitlines()
     anew = next(line for line in planned if line.startswith("computed anew: "))
     assert set(anew.removeprefix("computed anew: ").split(", ")) == {"shouted", "counts", "both"}
+    assert "rows are written again into: other" in planned and "started again: copied" in planned
     applied(place.apply())
     assert place.plan() == "nothing to do: 15 definitions unchanged\n"
     answers = place.answers(
-        "START QUERY ALL; AWAIT QUERY ALL IDLE; SELECT * FROM counts; SELECT * FROM lengths;"
+        "START QUERY ALL; INSERT INTO words VALUES ('bb'); AWAIT QUERY ALL IDLE; SELECT * FROM counts;"
+        "SELECT word FROM json.`out` ORDER BY 1; SELECT * FROM lengths;"
         "SELECT word FROM shouted ORDER BY 1; SELECT * FROM short; SET spark.sql.shuffle.partitions; STOP QUERY ALL;"
     )
-    assert "word,n\na,2\n" in answers and "most\n1\n" in answers and "word\na!\na!\nbb!\n" in answers
+    assert "word,n\na,2\n" in answers and "most\n1\n" in answers and "word\na!\na!\nbb!\nbb!\n" in answers
+    assert "word\na\na\nbb\nbb\n" in answers
     assert "spark.sql.shuffle.partitions,3" in answers
     assert "error[UNKNOWN_LIVE_TABLE]" in place.run("-e", "DESCRIBE LIVE TABLE totals;").err
 

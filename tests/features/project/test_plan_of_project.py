@@ -121,7 +121,8 @@ def test_each_kind_of_definition_is_unchanged_once_it_is_kept(place: Place) -> N
     assert place.plan() == Outcome(0, "nothing to do: 19 definitions unchanged\n", "")
     document = json.loads(place.plan("--format", "json").out)
     assert document == {
-        "workspace": str(place.folder / "w"), "changes": [], "computed_anew": [], "staged": [], "unchanged": 19,
+        "workspace": str(place.folder / "w"), "changes": [], "computed_anew": [], "written_again": [],
+        "started_again": [], "staged": [], "unchanged": 19,
     }  # fmt: skip
     assert contents(place.folder / "w") == before
 
@@ -211,7 +212,25 @@ def test_a_changed_function_and_a_changed_sink_reach_the_queries_that_name_them(
     place.write(text.replace("string.capwords", "string.Formatter"))
     assert "computed anew: calls\n" in place.plan().out
     place.write(text.replace("/tmp/out", "/tmp/other"))
-    assert "computed anew: calls\n" in place.plan().out
+    assert "computed anew: calls\nrows are written again into: out\n" in place.plan().out
+
+
+def test_queries_go_on_with_a_comment_or_another_pace(place: Place) -> None:
+    text = """CREATE STREAM s (n INT) USING csv OPTIONS (path '/tmp/in', maxFilesPerTrigger '5') COMMENT 'old';
+    CREATE STREAM t AS SELECT n FROM s;
+    CREATE SINK out USING json OPTIONS (path '/tmp/out', compression 'gzip');
+    INSERT INTO out AS QUERY copied SELECT n FROM t;
+    CREATE LIVE TABLE counts AS SELECT count(*) AS n FROM s;"""
+    place.keep(text)
+    for before, after, queries in (
+        ("Trigger '5'", "Trigger '6'", "copied, counts"),
+        ("'old'", "'new'", "copied, counts"),
+        ("'gzip'", "'bzip2'", "copied"),
+    ):
+        place.write(text.replace(before, after))
+        outcome = place.plan()
+        assert outcome.code == 3 and "anew" not in outcome.out
+        assert f"started again: {queries}\n" in outcome.out
 
 
 @pytest.mark.parametrize("name", ["counts", "words"])
