@@ -40,7 +40,7 @@ from streamsql.runtime.queries.new_generations import query_now
 from streamsql.runtime.queries.run import BUSY, GOING_ON
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.start_steps import Step, run_steps
-from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations, Left
+from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations, Left, generations_of
 
 # ---- SHOW -----------------------------------------------------------------------------------
 
@@ -255,6 +255,9 @@ def _swap(
         finish(parts.places, name, take_over)
         parts.workspace.save()
         saved(parts.places, name)
+        for query in (name, *(stage.name for stage in parts.catalog.stages_of(name))):
+            with suppress(OSError, StreamsqlError):  # the next start clears them
+                generations_of(parts.places, query).clear(parts.generations())
         if not went_on:
             return
         try:

@@ -115,10 +115,10 @@ class Generations:
                 remove(generation)
 
     def leave(self, definition: str, stages: Mapping[str, str]) -> None:
-        """Record of the generation in use, which another one is about to replace, what `left` returns. Raises
-        OSError.
+        """Record of the generation in use, which another one is about to replace, what `left` returns. One
+        that was only staged is not kept. Raises OSError.
         """
-        if self.current is not None:
+        if self._link.name == CURRENT and self.current is not None:
             at = datetime.now().isoformat(timespec="microseconds")
             record = {"at": at, "definition": definition, "stages": dict(stages)}
             write_file(self.current / LEFT, lambda file: file.write(json.dumps(record).encode()))
