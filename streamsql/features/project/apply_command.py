@@ -186,14 +186,15 @@ class _Run:
             return self._staged(step)
         ran = [query for query in step.queries if self._status(query) in GOING_ON]
         done = 0
-        while done < len(step.do) and self._runner.run_statement(step.do[done]):
-            done += 1
-        failed = done < len(step.do)
-        if failed or step.brings_back:
-            for _ in range(min(done, step.drops)):
+        try:
+            while done < len(step.do) and self._runner.run_statement(step.do[done]):
+                done += 1
+        finally:  # after Ctrl-C, too
+            failed = done < len(step.do)
+            for _ in range(min(done, step.drops) if failed or step.brings_back else 0):
                 self._runner.run_statement(written("UNDROP"))
-        for query in ran if failed and step.drops else ():
-            self._runner.run_statement(written(f"START QUERY {quote_name(query)}"))
+            for query in ran if failed and step.drops else ():
+                self._runner.run_statement(written(f"START QUERY {quote_name(query)}"))
         return not failed
 
     def _staged(self, change: StagedChange) -> bool:
@@ -224,7 +225,10 @@ class _Run:
 
 def _agreed(question: str) -> bool:
     """Whether a person at the terminal agrees."""
-    return input(f"{question} (y/n) ").strip().casefold() in ("y", "yes")
+    try:
+        return input(f"{question} (y/n) ").strip().casefold() in ("y", "yes")
+    except EOFError:  # Ctrl-D
+        return False
 
 
 # ---- tests --------------------------------------------------------------------------------
