@@ -214,6 +214,7 @@ NOTES = {
     "QUERIES_ELSEWHERE": "the queries run in another console, or in none",
     "READ_AS": "words of another SQL dialect, in the words of Spark",
     "READ_FROM_START": "a stream is read from the oldest message",
+    "READER_STOPPED": "a query cannot go on with the new columns of a live table that it reads",
     "COMPARED": "how many rows of a live table a staged change changes",
     "COLUMNS_DIFFER": "a live table and its staged change have other columns",
     "STAGES": "a query over streams runs in stages, since Spark does not run it as one",

@@ -236,7 +236,7 @@ def texts(marked: str) -> list[str]:
         ("SHOW CONNECTORS no|", ["noop"]),
         ("DESCRIBE CONNECTOR no|", ["noop"]),
         ("PRE|", ["PREVIEW"]),
-        ("PREVIEW |", ["clicks", "busy", "lines", "ticks", "USING", "STREAM"]),
+        ("PREVIEW |", ["clicks", "busy", "lines", "ticks", "CHANGE", "USING"]),
         ("PREVIEW STREAM bu|", ["busy"]),
         ("PREVIEW USING |", ["csv"]),
         ("PREVIEW USING pa|", ["parquet"]),

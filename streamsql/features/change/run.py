@@ -11,9 +11,18 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import is_staged, promoted_name, staged_name
-from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.errors import Note, RuleFault, StreamsqlError
 from streamsql.features.change.compare import compare
-from streamsql.features.change.statement import Compare, Promote, Rollback, ShowGenerations, ShowStaged
+from streamsql.features.change.preview_change import preview_change
+from streamsql.features.change.readers import columns_of, restarted_readers
+from streamsql.features.change.statement import (
+    Compare,
+    PreviewChange,
+    Promote,
+    Rollback,
+    ShowGenerations,
+    ShowStaged,
+)
 from streamsql.features.change.swap import (
     defined,
     finish,
@@ -28,8 +37,6 @@ from streamsql.language.statements.query import StopQuery
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
 from streamsql.results import Done, Result
-from streamsql.runtime.checkpoints.batch_history import history_file
-from streamsql.runtime.embedded.durable_files import move
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.handlers import Answers
@@ -136,15 +143,12 @@ def _promote(parts: SessionParts, statement: Promote) -> Result:
             _forget(parts, old)
             if parts.store is None and rows is not None:  # they are in no file
                 parts.live[promoted_name(old).casefold()] = rows
-            with suppress(FileNotFoundError):
-                move(history_file(parts.places, old), history_file(parts.places, promoted_name(old)))
         parts.current.update(lambda catalog: promoted(catalog, name))
 
     before = Generations(parts.places.query(name), CURRENT).current
-    _swap(
-        parts, name, (Step(lambda: _drain(parts, staged), lambda: _again(parts, staged)),), commit, take_over
-    )
-    return Done(message=f"{name} is promoted: {_in_use(parts, name, generation, before)}")
+    drain = Step(lambda: _drain(parts, staged), lambda: _again(parts, staged))
+    notes = _swap(parts, name, (drain,), commit, take_over)
+    return Done(notes, f"{name} is promoted: {_in_use(parts, name, generation, before)}")
 
 
 def _not_running(parts: SessionParts, staged: str, statement: Promote) -> RuleFault:
@@ -185,8 +189,8 @@ def _rollback(parts: SessionParts, statement: Rollback) -> Result:
         parts.current.update(lambda old: catalog)
 
     before = Generations(parts.places.query(name), CURRENT).current
-    _swap(parts, name, (), commit, take_over)
-    return Done(message=f"{name} is rolled back: {_in_use(parts, name, left.folder, before)}")
+    notes = _swap(parts, name, (), commit, take_over)
+    return Done(notes, f"{name} is rolled back: {_in_use(parts, name, left.folder, before)}")
 
 
 def _left(parts: SessionParts, name: str, statement: Rollback) -> Left:
@@ -234,12 +238,12 @@ def _swap(
     before: tuple[Step, ...],
     commit: Callable[[], None],
     take_over: Callable[[str, Mapping[str, str]], None],
-) -> None:
-    """Stop a live table, put another generation in use, and start it again. before: what is done first;
-    commit: puts the generation in use; take_over: changes the catalog. A live table that was stopped stays
-    stopped.
+) -> tuple[Note, ...]:
+    """Stop a live table, put another generation in use, and start it again; also what reads it, where its
+    columns have changed. before: what is done first; commit: puts the generation in use; take_over: changes
+    the catalog. A live table that was stopped stays stopped. Returns notes about what reads it.
     """
-    running = parts.queries.all.get(name.casefold())
+    running, columns = parts.queries.all.get(name.casefold()), columns_of(parts, name)
     went_on = running is not None and running.status() in GOING_ON
 
     def stop() -> None:
@@ -259,7 +263,7 @@ def _swap(
             with suppress(OSError, StreamsqlError):  # the next start clears them
                 generations_of(parts.places, query).clear(parts.generations())
         if not went_on:
-            return
+            return ()
         try:
             start_query(parts, planner.start_plan(parts.catalog.queries[name.casefold()], parts.context()))
         except StreamsqlError as fault:
@@ -268,6 +272,7 @@ def _swap(
             raise
         finally:
             parts.queries.refreshes.notify()
+        return restarted_readers(parts, name, columns)
 
 
 def _forget(parts: SessionParts, query: str) -> None:
@@ -293,6 +298,7 @@ def _compare(parts: SessionParts, statement: Compare) -> Result:
 
 DIRECT: Answers = {
     ShowStaged: _show_staged,
+    PreviewChange: preview_change,
     ShowGenerations: _show_generations,
     Compare: _compare,
     Promote: _promote,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, clause, count_of
+from streamsql.language.statements.base import Name, Statement, StatementWithBody, clause, count_of
 
 SHOWN = 20
 """The rows that COMPARE shows without LIMIT."""
@@ -15,6 +15,12 @@ SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class ShowStaged(Statement):
+    topic: ClassVar[str] = "change"
+    not_on_connect: ClassVar[str] = "staged changes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewChange(StatementWithBody):
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
 

@@ -21,6 +21,7 @@ from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.plan import planner, plans
 from streamsql.plan.statements.existing import entries_of
+from streamsql.runtime.checkpoints.batch_history import history_file
 from streamsql.runtime.embedded.durable_files import remove_file, write_file
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
@@ -122,11 +123,19 @@ def saved(places: Places, table: str) -> None:
 
 
 def _unlink_staged(places: Places, query: str) -> None:
-    """Remove the link of a staged generation that is in use now."""
+    """Remove the link of a staged generation that is in use now. The account of its micro-batches becomes a
+    part of that of the query, beside those of its other checkpoints.
+    """
     in_use = Generations(places.query(query), CURRENT).current
     staged = Generations(places.query(query), STAGED)
-    if in_use is not None and staged.current == in_use:
-        staged.unlink()
+    if in_use is None or staged.current != in_use:
+        return
+    history = history_file(places, staged_name(query))
+    if history.exists():
+        with open(history_file(places, query), "ab") as whole:
+            whole.write(history.read_bytes())
+        remove_file(history)
+    staged.unlink()
 
 
 def complete(parts: SessionParts) -> None:

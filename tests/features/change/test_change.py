@@ -176,6 +176,60 @@ def test_a_keyed_sink_and_a_log_of_changes_get_the_difference(console: Console, 
     assert len(console.rows(read)) == 4
 
 
+def test_what_reads_it_takes_its_new_columns(opened: Open) -> None:
+    console = opened()
+    console.run(
+        STREAM + ROWS + TOTALS + "CREATE LIVE TABLE whole AS SELECT * FROM t;"
+        "CREATE LIVE TABLE ann AS SELECT * FROM whole WHERE k = 'a'; CREATE LIVE TABLE m AS SELECT max(total) AS m FROM t;"
+        + IDLE
+        + "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, sum(n) AS total, count(*) AS c FROM s GROUP BY k;"
+    )
+    (promoted,) = console.run("PROMOTE t;")
+    assert notes_of(promoted) == ()
+    assert sorted(console.rows("SELECT k, total, c FROM whole;")) == [("a", 4, 2), ("b", 2, 1)], "at once"
+    assert console.rows("SELECT * FROM ann;") == [("a", 4, 2)]
+    console.run("INSERT INTO s VALUES ('a', 5);" + IDLE)
+    assert console.rows("SELECT * FROM ann;") == [("a", 9, 3)]
+    (back,) = console.run("ROLLBACK t;")
+    assert notes_of(back) == ()
+    (idle,) = console.run(IDLE)
+    assert not [note for note in notes_of(idle) if note.startswith("t:")], (
+        "its account is that of its checkpoint"
+    )
+    assert console.rows("SELECT * FROM ann;") == [("a", 9)]
+    console.run("CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, count(*) AS c FROM s GROUP BY k;")
+    (note,) = notes_of(console.run("PROMOTE t;")[0])
+    assert note.startswith("m does not run any more: m cannot be computed any more: there is no column total")
+    assert console.rows("SELECT * FROM ann;") == [("a", 3)]
+    assert console.rows("SELECT * FROM m;") == [(9,)], "its last rows can be read"
+    console.run("ROLLBACK t; START QUERY m;" + IDLE)
+    assert console.rows("SELECT * FROM m;") == [(9,)]
+
+
+def test_preview_says_what_a_change_means(console: Console) -> None:
+    console.run(STREAM + ROWS + TOTALS + "CREATE LIVE TABLE top AS SELECT max(total) AS m FROM t;" + IDLE)
+    rows = console.rows(f"PREVIEW CHANGE {STAGED.replace(' STAGED', '')}")
+    assert [name for name, _ in rows] == [
+        "live table", "change", "computed anew", "read again", "takes about", "read by",
+    ]  # fmt: skip
+    told = dict(rows)
+    assert told["change"] == "WHERE: n > 1 added"
+    assert told["computed anew"].endswith("; the state of now: 2 rows of stateStoreSave")
+    assert told["read again"].startswith("s: 3 rows so far, 1 file, ")
+    assert told["takes about"].endswith(" per second as its micro-batches ran")
+    assert told["read by"] == "top (computed again)"
+    told = dict(
+        console.rows("PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE top AS SELECT min(total) AS m FROM t;")
+    )
+    assert (told["change"], told["read again"]) == (
+        "SELECT: max(total) AS m → min(total) AS m",
+        "t: 2 rows",
+    )
+    assert console.rows("SHOW STAGED;") == [] and sorted(console.rows("SELECT * FROM t;")) == BEFORE
+    assert refusal(console, "PREVIEW CHANGE SELECT 1;").code == "WRONG_KIND"
+    assert refusal(console, "PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE tt AS SELECT k FROM s;").code
+
+
 # ---- the next day
 
 

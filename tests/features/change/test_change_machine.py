@@ -72,7 +72,7 @@ class Generation:
 
 
 class Changes(RuleBasedStateMachine):
-    """One live table of one workspace, and a table that reads it."""
+    """One live table of one workspace, and two tables that read it, one of them all its columns."""
 
     folder: Path
     spark: Any
@@ -93,7 +93,10 @@ class Changes(RuleBasedStateMachine):
             "CREATE STREAM s (k STRING, n INT) USING values; CREATE LIVE TABLE base AS SELECT k, n FROM s;"
         )
         self.insert([("a", 1)])
-        self.run(f"CREATE LIVE TABLE t AS {select}; CREATE LIVE TABLE reader AS SELECT count(*) AS c FROM t;")
+        self.run(
+            f"CREATE LIVE TABLE t AS {select}; CREATE LIVE TABLE reader AS SELECT count(*) AS c FROM t;"
+            "CREATE LIVE TABLE whole AS SELECT * FROM t;"
+        )
         self.in_use = Generation(select)
         self.check()
 
@@ -185,6 +188,7 @@ class Changes(RuleBasedStateMachine):
         self.run("AWAIT QUERY ALL IDLE;")
         if not self.stopped:
             assert self._shown("t") == self._answer(self.in_use)
+            assert self._shown("whole") == self._answer(self.in_use)
             assert self.console.rows("SELECT c FROM reader;") == [(len(self._answer(self.in_use)),)]
         assert [row[0] for row in self.console.rows("SHOW STAGED;")] == (["t"] if self.staged else [])
         if self.staged:

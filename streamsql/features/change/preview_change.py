@@ -1,0 +1,117 @@
+"""PREVIEW CHANGE: what a changed live table would compute and read again, before it is staged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from streamsql.definitions import Query, Stream
+from streamsql.errors import RuleFault
+from streamsql.features.change.statement import PreviewChange
+from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.plan import planner
+from streamsql.plan.plans import Run
+from streamsql.plan.streaming.query_changes import changes, facts_of
+from streamsql.query_facts import Account
+from streamsql.results import Result, counted
+from streamsql.runtime.engine.moments import brief
+from streamsql.runtime.evidence.source_files import listing
+from streamsql.runtime.handlers.info_table import pairs_of, size_text
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.facts import is_source_of
+
+
+def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
+    """What changes, as properties. Raises faults of planning the statement."""
+    body = statement.body
+    if not isinstance(body, CreateLiveTable) or not body.or_replace:
+        raise RuleFault(
+            "PREVIEW CHANGE takes a changed live table",
+            hint="PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE name AS SELECT …;",
+            span=statement.span,
+            code="WRONG_KIND",
+        )
+    table = parts.catalog.live_table(body.name)
+    query = parts.catalog.query(body.name)
+    new = planner.plan(body, parts.context())
+    old = planner.start_plan(query, parts.context())
+    assert isinstance(new, Run)
+    mode = old.choices[0].mode
+    found = changes(facts_of(old, mode, None), facts_of(new, mode, None))
+    account = _account(parts, query)
+    readers = parts.catalog.readers_of(table.name)
+    return pairs_of(
+        [
+            ("live table", table.name),
+            *(("change", change.what) for change in found),
+            *([] if found else [("change", "none")]),
+            ("computed anew", _state(account)),
+            *(("read again", text) for text in _inputs(parts, new, account)),
+            ("takes about", _time(parts, query, account)),
+            ("read by", ", ".join(f"{q.name} ({_how(q)})" for q in readers)),
+        ]
+    )
+
+
+def _account(parts: SessionParts, query: Query) -> Account:
+    """The account of a query; in stages, of these together."""
+    account = parts.facts(query.name).account
+    for stage in parts.catalog.stages_of(query.name):
+        account = account.then(parts.facts(stage.name).account)
+    return account
+
+
+def _state(account: Account) -> str:
+    """What a new checkpoint means for the state."""
+    held = ", ".join(f"{counted(rows, 'row')} of {name}" for name, rows in account.state if rows)
+    return f"all of it, with a new checkpoint; the state of now: {held or 'none'}"
+
+
+def _inputs(parts: SessionParts, plan: Run, account: Account) -> Iterator[str]:
+    """What is read of each stream and live table again."""
+    plans = [plan, *getattr(plan, "stages", ())]
+    for stream in {s.name: s for p in plans for s in p.reads.streams}.values():
+        texts = [f"{counted(rows, 'row')} so far"] if (rows := _rows(stream, account, parts)) else []
+        folder = parts.places.values(stream.name) if stream.connector == "values" else ""
+        files = listing(stream, folder)
+        if files is not None and files.matching:
+            texts.append(f"{counted(len(files.matching), 'file')}, {size_text(_bytes(files.matching))}")
+        yield f"{stream.name}: {', '.join(texts) or 'all that its source has'}"
+    stages = {stage.query.name.casefold() for stage in getattr(plan, "stages", ())}
+    for table in plan.reads.live:
+        if table.name.casefold() not in stages:
+            rows = parts.live.get(table.name.casefold())
+            yield f"{table.name}: {counted(rows.now().count if rows else 0, 'row')}"
+
+
+def _rows(stream: Stream, account: Account, parts: SessionParts) -> int:
+    """The rows of a stream that the query has read so far."""
+    return sum(rows for text, rows in account.streams if is_source_of(stream, text, parts.places))
+
+
+def _bytes(files: Any) -> int:
+    total = 0
+    for file in files:
+        with suppress(OSError):
+            total += os.stat(file).st_size
+    return total
+
+
+def _time(parts: SessionParts, query: Query, account: Account) -> str:
+    """How long the query has worked for the rows that it has read, by its micro-batches; "" without any."""
+    names = [query.name, *(stage.name for stage in parts.catalog.stages_of(query.name))]
+    done = [numbers for name in names for numbers in parts.histories.of(name).done.values()]
+    rows = sum(rows for rows, _ in done)
+    seconds = sum(milliseconds or 0 for _, milliseconds in done) / 1000
+    if not rows or not seconds:
+        return ""
+    pace = rows / seconds
+    shown = counted(round(pace), "row") if pace >= 1 else f"{pace:.2g} rows"
+    return f"{brief(account.read.number / pace)}, at {shown} per second as its micro-batches ran"
+
+
+def _how(query: Query) -> str:
+    """What a reader of the live table does once the change is promoted."""
+    return "computed again" if query.live_table else "writes the difference"
