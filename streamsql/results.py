@@ -97,6 +97,13 @@ class InfoRows(Rows):
 
 
 @dataclass(frozen=True)
+class Compared(Rows):
+    """The result of COMPARE. differing: how many rows differ, also of those that are not in it."""
+
+    differing: int = 0
+
+
+@dataclass(frozen=True)
 class RowStream(Result):
     """A table of many rows, fetched from Spark as they are read.
 

@@ -34,9 +34,10 @@ ERRORS: dict[str, type[StreamsqlError]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, StreamsqlError)
 }
-_ROWS_OF = dict.fromkeys(("Rows", "InfoRows", "Preview", "Why", "Snapshot"), "rows") | dict.fromkeys(
-    ("RowStream", "ArrowRows"), "first"
-)
+_ROWS_OF = {
+    **dict.fromkeys(("Rows", "InfoRows", "Compared", "Preview", "Why", "Snapshot"), "rows"),
+    **dict.fromkeys(("RowStream", "ArrowRows"), "first"),
+}
 """The classes with rows, and the field that holds them."""
 LIVE_CALLS = (
     "take",

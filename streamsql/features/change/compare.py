@@ -12,7 +12,7 @@ from streamsql.errors import NameFault, Note, RuleFault, did_you_mean
 from streamsql.features.change.statement import Compare
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
-from streamsql.results import Rows, counted, unique_names
+from streamsql.results import Compared, counted, unique_names
 from streamsql.runtime.engine.row_differences import differences, same, with_counts
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.parts import SessionParts
@@ -41,13 +41,6 @@ class Comparison:
     @property
     def size(self) -> int:
         return self.gone + self.new + self.changed
-
-
-@dataclass(frozen=True)
-class Compared(Rows):
-    """The result of COMPARE. differing: how many rows differ."""
-
-    differing: int = 0
 
 
 def compare(parts: SessionParts, statement: Compare) -> Compared:

@@ -90,6 +90,12 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     return changes
 
 
+def entry_changes(old: Stream | Sink, new: Stream | Sink) -> list[Change]:
+    """The changes of a stream or sink for which a query with a checkpoint has to begin anew."""
+    before, after = [_entry(old)], [_entry(new)]
+    return list(_sinks(before, after) if isinstance(new, Sink) else _sources(before, after))
+
+
 def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
     before, after = ([s for s in streams if s["connector"]] for streams in (old, new))
     if len(before) != len(after):

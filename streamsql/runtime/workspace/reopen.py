@@ -135,7 +135,7 @@ def _of_earlier_version(parts: SessionParts) -> Iterator[str]:
 
 def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
     catalog = parts.catalog
-    live = sum(s.is_live and not s.owner for s in catalog.sinks.values())
+    live = len(catalog.live_tables())
     kinds = (
         ("stream", len(catalog.streams)),
         ("sink", sum(not s.is_live for s in catalog.sinks.values())),

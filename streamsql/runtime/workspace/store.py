@@ -7,7 +7,7 @@ not run it: streams and sinks are defined, and so are queries, which are stopped
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -124,12 +124,12 @@ class Store:
         self, catalog: Catalog, settings: Mapping[str, str], views: Iterable[tuple[str, Statement]]
     ) -> None:
         """Write the definitions if they have changed. Raises OSError."""
-        entries = {(e.kind, e.name.casefold()): e for e in _entries(catalog, views)}
+        entries = {(e.kind, e.name.casefold()): e for e in entries_of(catalog, views)}
         self._order = [k for k in self._order if k in entries]
         self._order += [k for k in entries if k not in self._order]
         lasting = {k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v}
         lines = [f"{setting_sql(key, value)};" for key, value in lasting.items()]
-        lines += [entry.text + ";" for entry in _sorted([entries[k] for k in self._order])]
+        lines += [entry.text + ";" for entry in in_order([entries[k] for k in self._order])]
         lines += self.unread
         self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
 
@@ -153,7 +153,10 @@ class Store:
         self._last[name] = text
 
 
-def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterable[CatalogEntry]:
+def entries_of(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterator[CatalogEntry]:
+    """The entries of a catalog without their secrets. views: as (name, statement); one with a secret is left
+    out.
+    """
     for function in catalog.functions.values():
         yield CatalogEntry("function", function.name, function.sql())
     for stream in catalog.streams.values():
@@ -181,7 +184,7 @@ def _named_by(stream: Stream) -> frozenset[str]:
     return frozenset((stream.malformed_sink.casefold(),)).union(*map(names_in_query, texts))
 
 
-def _sorted(entries: list[CatalogEntry]) -> list[CatalogEntry]:
+def in_order(entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:
     """Each entry after those that it names, otherwise in the order of creation."""
     by_name: dict[str, list[CatalogEntry]] = {}
     for entry in entries:
@@ -194,7 +197,7 @@ def _sorted(entries: list[CatalogEntry]) -> list[CatalogEntry]:
         if entry in done or entry in under_way:
             return
         under_way.add(entry)
-        for name in entry.names:
+        for name in sorted(entry.names):
             for other in (*by_name.get(name, ()), *by_name.get(name.partition("$")[0], ())):
                 put(other)
         done[entry] = None

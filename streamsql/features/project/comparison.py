@@ -1,0 +1,208 @@
+"""What is to be done so that a workspace has what a folder defines: a pure function of both."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streamsql.errors import RuleFault, Source
+from streamsql.features.project.definition_set import DefinitionSet
+from streamsql.features.project.project_folder import Key, Part
+from streamsql.language.script import Written, split_script
+from streamsql.plan.streaming.query_changes import entry_changes
+from streamsql.runtime.workspace.store import CatalogEntry
+
+ADDED, CHANGED, RENAMED, DROPPED = "added", "changed", "renamed", "dropped"
+_OF_VIEW = frozenset(("OR", "REPLACE", "TEMP", "TEMPORARY"))
+"""Words before VIEW that are no part of what the view is."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """what: ADDED, CHANGED, RENAMED or DROPPED; wanted: None for DROPPED; present: None for ADDED.
+
+    loses_rows: whether the workspace has rows of it, which are moved to the trash.
+    """
+
+    what: str
+    wanted: CatalogEntry | None = None
+    present: CatalogEntry | None = None
+    loses_rows: bool = False
+
+    @property
+    def entry(self) -> CatalogEntry:
+        entry = self.wanted or self.present
+        assert entry
+        return entry
+
+    @property
+    def key(self) -> Key:
+        return self.entry.kind, self.entry.name.casefold()
+
+    @property
+    def difference(self) -> list[str]:
+        """The lines of the two texts that differ, with - and + before them, and the lines around them."""
+        if not (self.wanted and self.present):
+            return []
+        texts = (self.present.text.splitlines(), self.wanted.text.splitlines())
+        lines = list(difflib.unified_diff(*texts, lineterm=""))[2:]
+        return [line for line in lines if not line.startswith("@@")]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The names of queries. anew: those that are computed anew; begin_again: of these, those that are not
+    changed themselves, and have to be started again from the beginning; resumed: those that go on from their
+    checkpoints, and have to be started again to see a change; written_again: the sinks into which queries
+    that are computed anew write their rows again.
+    """
+
+    anew: tuple[str, ...] = ()
+    begin_again: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
+    written_again: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """changes: in the order of the folder, those that drop last; unchanged: the number of other definitions;
+    effects: on the queries that are there.
+    """
+
+    changes: tuple[Change, ...]
+    unchanged: int
+    effects: Effects
+
+
+def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Sequence[Part]) -> Comparison:
+    """Compare what is there with what a folder defines. parts: the statements of the folder. Raises RuleFault
+    for a rename that would lose state.
+    """
+    before, after = present.entries, wanted.entries
+    defined = {part.key for part in parts}  # the workspace has queries of the console, too
+    renamed = dict(_renamed(before, after, parts, present))
+    changes, unchanged = list[Change](), 0
+    for key, entry in after.items():
+        old = before.get(key)
+        if key in renamed:
+            changes.append(Change(RENAMED, entry, before[renamed[key]]))
+        elif old is None:
+            changes.append(Change(ADDED, entry))
+        elif _same(old, entry):
+            unchanged += key in defined
+        else:
+            changes.append(Change(CHANGED, entry, old, _has_rows(key, present)))
+    gone = [key for key in reversed(before) if key not in after and key not in renamed.values()]
+    changes += (Change(DROPPED, None, before[key], _has_rows(key, present)) for key in gone)
+    changed = {change.key for change in changes if change.what == CHANGED}
+    minor = {key for key in changed if _is_minor(key, present, wanted)}
+    return Comparison(tuple(changes), unchanged, _effects(wanted, after, before.keys(), changed, minor))
+
+
+def _same(one: CatalogEntry, other: CatalogEntry) -> bool:
+    """Whether two definitions are the same but for comments, blanks and line ends."""
+    if one.text == other.text:
+        return True
+    if one.kind == "setting":
+        return False
+    return _words(one) == _words(other)
+
+
+def _words(entry: CatalogEntry) -> list[tuple[str, str]]:
+    """The words and signs of a definition."""
+    tokens = written(entry.text).tokens
+    if entry.kind == "view":
+        head = next((at for at, token in enumerate(tokens) if token.upper == "VIEW"), 0)
+        tokens = tuple(t for at, t in enumerate(tokens) if at > head or t.upper not in _OF_VIEW)
+    return [(token.kind, token.text) for token in tokens]
+
+
+def written(text: str) -> Written:
+    """A statement that the console writes."""
+    return split_script(Source("streamsql apply", f"{text};"))[0]
+
+
+def _renamed(
+    before: Mapping[Key, CatalogEntry],
+    after: Mapping[Key, CatalogEntry],
+    parts: Iterable[Part],
+    present: DefinitionSet,
+) -> Iterator[tuple[Key, Key]]:
+    """(new key, old key) of each entry that a comment of the folder renames. Raises RuleFault."""
+    for part in parts:
+        old = (part.entry.kind, part.renamed_from.casefold())
+        if not part.renamed_from or part.key in before or old in after or old not in before:
+            continue
+        keeps = "rows" if _has_rows(old, present) else "state"
+        if old[0] == "query" or keeps == "rows":
+            raise part.placed(
+                RuleFault(
+                    f"{before[old].name} cannot be renamed to {part.entry.name}: its {keeps} would be lost",
+                    detail=f"the workspace keeps its {keeps} under its name",
+                    hint=f"keep the name {before[old].name}; without the comment, {before[old].name} is "
+                    f"dropped, and {part.entry.name} is added and begins anew",
+                    code="RENAME_NOT_SUPPORTED",
+                )
+            )
+        yield part.key, old
+
+
+def _has_rows(key: Key, definitions: DefinitionSet) -> bool:
+    """Whether an entry is a stream of values, whose rows are in the workspace."""
+    kind, name = key
+    return kind == "stream" and definitions.catalog.streams[name].connector == "values"
+
+
+def _is_minor(key: Key, present: DefinitionSet, wanted: DefinitionSet) -> bool:
+    """Whether a changed stream or sink is one with which queries go on from their checkpoints: its comment,
+    or how fast it is read, has changed.
+    """
+    kind, name = key
+    if _has_rows(key, present) or kind not in ("stream", "sink"):
+        return False
+    catalogs = (present.catalog, wanted.catalog)
+    old, new = (c.streams[name] if kind == "stream" else c.sinks[name] for c in catalogs)
+    return not entry_changes(old, new)
+
+
+def _effects(
+    wanted: DefinitionSet,
+    entries: Mapping[Key, CatalogEntry],
+    present: Container[Key],
+    changed: Container[Key],
+    minor: Container[Key],
+) -> Effects:
+    """What changes mean for the queries that name them, or a live table that is computed anew. entries: what
+    is wanted; present: what is in the workspace; changed: what of it is changed; minor: see _is_minor.
+
+    A streaming query that joins a live table goes on with the rows that it had then.
+    """
+    anew, begin_again, resumed, written_again = (dict[str, None]() for _ in range(4))
+    sources, minor_sources, tables = set[str](), set[str](), set[str]()
+    queries, sinks = wanted.catalog.queries, wanted.catalog.sinks
+    for key, entry in entries.items():
+        kind, name = key
+        needs = {needed.partition("$")[0] for needed in entry.names}
+        itself, by_source = key in changed and key not in minor, bool(needs & sources)
+        by_minor = key in minor or bool(needs & minor_sources)
+        if kind != "query":
+            if kind != "setting" and (itself or by_source or by_minor):
+                (sources if itself or by_source else minor_sources).add(name)
+            continue
+        query = queries[name]
+        if key not in present:
+            continue
+        if not (itself or by_source or (query.inputs and needs & tables)):
+            if by_minor:
+                resumed[query.name] = None
+            continue
+        anew[query.name] = None
+        if by_source and not itself:
+            begin_again[query.name] = None
+        for sink in (sinks[s.casefold()] for s in query.sinks if s.casefold() in sinks):
+            if sink.is_live:
+                tables.add(sink.name.casefold())
+            else:
+                written_again[sink.name] = None
+    return Effects(*map(tuple, (anew, begin_again, resumed, written_again)))

@@ -1,0 +1,147 @@
+"""The statements that change a workspace so that it has what a folder defines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from streamsql.connectors.registry import ENDLESS
+from streamsql.errors import Source
+from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, written
+from streamsql.features.project.plan_command import Project
+from streamsql.features.project.project_folder import Part
+from streamsql.language.script import Written, split_script
+from streamsql.language.statements.stream import CreateStream
+from streamsql.language.tokens import quote_name
+from streamsql.runtime.workspace.store import CatalogEntry
+
+_BEFORE_NAME = 8
+"""The most words of CREATE … IF NOT EXISTS."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Statements that are executed one after the other. queries: those that they drop or stop.
+
+    drops: how many of the statements, the first ones, drop a query, which UNDROP brings back if one that
+    follows fails; brings_back: whether UNDROP does that in any case.
+    """
+
+    do: tuple[Written, ...]
+    queries: tuple[str, ...] = ()
+    drops: int = 0
+    brings_back: bool = False
+
+
+@dataclass(frozen=True)
+class StagedChange:
+    """The statements that change a live table. replace: at once, where there is nothing to compare; endless:
+    whether its input never ends, so that it cannot be compared.
+    """
+
+    name: str
+    start: Written
+    stage: Written
+    compare: Written
+    promote: Written
+    replace: Written
+    endless: bool
+
+
+def steps(project: Project) -> Iterator[Step | StagedChange]:
+    """The steps in their order: first what makes way for others is dropped, last what nothing reads any more.
+    A changed query is dropped and started again, the change of a live table is staged, and all else that is
+    changed is replaced. Each query that is to be started again is so behind what it names.
+    """
+    changes = {change.key: change for change in project.comparison.changes}
+    effects = project.comparison.effects
+    restarts = {name: _restart(name, " FROM BEGINNING") for name in effects.begin_again}
+    restarts |= {name: _restart(name) for name in effects.resumed}
+    taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
+    gone = [c.present for c in changes.values() if c.what in (DROPPED, RENAMED) and c.present]
+    first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
+    yield from (Step((_drop(entry),)) for entry in first)
+    for part in project.parts:
+        if part.key in changes:
+            yield _defining(part, changes[part.key], project)
+        elif part.entry.kind == "query" and part.entry.name in restarts:
+            yield restarts.pop(part.entry.name)
+    yield from restarts.values()  # those that the console starts by itself
+    yield from (Step((_drop(entry),)) for entry in gone if entry not in first)
+
+
+def _restart(query: str, begins: str = "") -> Step:
+    name = quote_name(query)
+    return Step((written(f"STOP QUERY {name}"), written(f"START QUERY {name}{begins}")), (query,))
+
+
+def _writes(entry: CatalogEntry) -> bool:
+    """Whether an entry is a query of INSERT or of a statement set."""
+    return entry.kind == "query" and not entry.readable
+
+
+def _drop(entry: CatalogEntry) -> Written:
+    """The statement that drops an entry. (DROP QUERY of a live table can be undone: UNDROP.)"""
+    if entry.kind == "setting":
+        return written(entry.text.replace("SET", "RESET", 1).partition(" =")[0])
+    return written(f"DROP {entry.kind.upper()} {quote_name(entry.name)}")
+
+
+def _defining(part: Part, change: Change, project: Project) -> Step | StagedChange:
+    """The statement of the folder; one of an entry that is changed replaces it. A sink cannot be replaced
+    while a query writes into it.
+    """
+    if change.what != CHANGED or part.entry.kind == "setting":
+        return Step((part.written,))
+    assert change.present
+    if _writes(part.entry) or _writes(change.present):
+        return Step((_drop(change.present), part.written), (part.entry.name,), drops=1)
+    replacing = _replacing(part)
+    if part.entry.kind == "sink":
+        gone = {c.key[1] for c in project.comparison.changes if c.what == DROPPED and _writes(c.entry)}
+        writers = (query.name for query in project.present.catalog.writers_of(part.entry.name))
+        names = tuple(dict.fromkeys(name for name in writers if name.casefold() not in gone))
+        drops = tuple(written(f"DROP QUERY {quote_name(name)}") for name in names)
+        return Step((*drops, replacing), names, len(names), brings_back=True)
+    if part.entry.kind != "query":
+        return Step((replacing,))
+    name = quote_name(part.entry.name)
+    return StagedChange(
+        part.entry.name,
+        start=written(f"START QUERY {name}"),
+        stage=_replacing(part, staged=True),
+        compare=written(f"COMPARE LIVE TABLE {name}"),
+        promote=written(f"PROMOTE {name}"),
+        replace=replacing,
+        endless=_is_endless(part, project.parts),
+    )
+
+
+def _replacing(part: Part, *, staged: bool = False) -> Written:
+    """The statement of the folder as CREATE OR REPLACE, with the same place. staged: a live table, whose
+    change is staged.
+    """
+    source, tokens = part.written.source, part.written.tokens
+    text, words = source.text, [token.upper for token in tokens[:_BEFORE_NAME]]
+    kept = "NOT" in words and words[words.index("NOT") - 1] == "IF"
+    if staged:
+        name = tokens[words.index("TABLE") + (4 if kept else 1)]
+        text = f"{text[: name.end]} STAGED{text[name.end :]}"
+    if kept:
+        at = words.index("NOT")
+        text = text[: tokens[at - 1].start] + text[tokens[at + 2].start :]
+    if words[1] != "OR":
+        text = f"{text[: tokens[0].end]} OR REPLACE{text[tokens[0].end :]}"
+    before = sum(other.span.start < part.written.span.start for other in split_script(source))
+    return split_script(Source(source.name, text))[before]
+
+
+def _is_endless(part: Part, parts: Sequence[Part]) -> bool:
+    """Whether a definition reads a stream that always has new rows, directly or through other streams."""
+    streams = {p.entry.name.casefold(): p for p in parts if isinstance(p.statement, CreateStream)}
+    read = [streams[name] for name in part.entry.names if name in streams]
+    return any(
+        statement.connector.value.casefold() in ENDLESS if statement.connector else _is_endless(stream, parts)
+        for stream in read
+        if isinstance(statement := stream.statement, CreateStream)
+    )
