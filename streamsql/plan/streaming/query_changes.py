@@ -18,6 +18,7 @@ from streamsql.definition_sql import column_sql
 from streamsql.definitions import Sink, Stream
 from streamsql.language.query_clauses import clauses_of
 from streamsql.language.redaction import redact
+from streamsql.language.tokens import tokenize, unquote
 from streamsql.plan.plans import Run
 from streamsql.secrets import HIDDEN, redact_option
 
@@ -46,11 +47,13 @@ class Change:
     effect: str = MIXED
 
 
-def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[str, Any]:
+def facts_of(
+    run: Run, mode: str, state: list[dict[str, Any]] | None, operators: list[str] | None = None
+) -> dict[str, Any]:
     """The facts about a query that are stored with its checkpoint, as plain values for `changes`.
 
-    state: its state operators (kind, types of keys and values), None if not known. Secret options are
-    omitted.
+    state: its state operators (kind, types of keys and values), None if not known; operators: these and the
+    joins as texts, with all that they compute, None if not known. Secret options are omitted.
     """
     return {
         "select": redact(run.query.text),
@@ -58,6 +61,7 @@ def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[st
         "streams": [_entry(s) for s in run.reads.streams],
         "sinks": [_entry(t.sink) for t in run.targets],
         "state": state,
+        "operators": operators,
     }
 
 
@@ -82,7 +86,9 @@ def _entry(entry: Stream | Sink) -> dict[str, Any]:
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """The changes between two results of `facts_of`, without those that have no effect."""
-    changes = [*_sources(old["streams"], new["streams"]), *_texts("", old["select"], new["select"])]
+    goes_on = _operators_are_the_same(old, new)
+    changes = [*_sources(old["streams"], new["streams"], _words(new) if goes_on else None)]
+    changes += _texts("", old["select"], new["select"])
     changes += _state(old["state"], new["state"])
     changes += _sinks(old["sinks"], new["sinks"])
     if old["mode"] != new["mode"]:
@@ -90,7 +96,40 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     return changes
 
 
-def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
+def _operators_are_the_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether two queries do the same with their state: both have none, or that of the same operators."""
+    if old["state"] == new["state"] == []:
+        return True
+    operators = old.get("operators")
+    return operators is not None and operators == new.get("operators")
+
+
+def _words(facts: Mapping[str, Any]) -> frozenset[str]:
+    """The folded words of the texts of a query and of the streams that it reads."""
+    texts = (facts["select"], *(s["query"] for s in facts["streams"]))
+    tokens = (token for text in texts for token in tokenize(text, strict=False))
+    return frozenset(unquote(t).casefold() for t in tokens if t.kind in ("word", "quoted"))
+
+
+def _columns(what: str, old: list[str], new: list[str], words: frozenset[str] | None) -> Iterator[Change]:
+    """The changes of the columns of a stream, as they are declared. Columns behind those that it had change
+    nothing for a query that does the same with its state as before (words: of its texts, see `_sources`),
+    unless it has their names for something else, or a NATURAL JOIN may now compare them.
+    """
+    behind = new[len(old) :]
+    same = [c.casefold() for c in new[: len(old)]] == [c.casefold() for c in old]
+    if words is None or not same or not behind:
+        yield from _listed(what, old, new)
+        return
+    named = [c for c in behind if unquote(tokenize(c)[0]).casefold() in words]
+    if named:
+        yield Change(f"{what}: {', '.join(named)} added, and the query has that name already")
+    elif "natural" in words:
+        yield Change(f"{what}: {', '.join(behind)} added, which NATURAL JOIN may compare")
+
+
+def _sources(old: list[Any], new: list[Any], words: frozenset[str] | None) -> Iterator[Change]:
+    """words: of the texts of a query that does the same with its state as before, None for another one."""
     before, after = ([s for s in streams if s["connector"]] for streams in (old, new))
     if len(before) != len(after):
         gone = sorted({s["name"] for s in before} - {s["name"] for s in after})
@@ -99,7 +138,7 @@ def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
         yield from (Change(f"sources: {name} is also read now", REFUSED) for name in come)
     else:
         for then, now in zip(before, after, strict=True):
-            yield from _source(then, now)
+            yield from _source(then, now, words)
     queries = {s["name"].casefold(): s for s in old if not s["connector"]}
     for now in new:
         then = queries.get(now["name"].casefold())
@@ -108,7 +147,7 @@ def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
             yield from _pair(f"watermark of {now['name']}", then["watermark"], now["watermark"])
 
 
-def _source(old: Any, new: Any) -> Iterator[Change]:
+def _source(old: Any, new: Any, words: frozenset[str] | None) -> Iterator[Change]:
     """The changes of one source. Spark identifies a source only by its position in the query."""
     name = new["name"]
     if _kind(old["connector"]) != _kind(new["connector"]):
@@ -118,7 +157,7 @@ def _source(old: Any, new: Any) -> Iterator[Change]:
     yield from _pair(f"connector of {name}", old["connector"], new["connector"])
     yield from _pair(f"format of {name}", old["format"], new["format"])
     yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in _PACE)
-    yield from _listed(f"columns of {name}", old["columns"], new["columns"])
+    yield from _columns(f"columns of {name}", old["columns"], new["columns"], words)
     yield from _pair(f"watermark of {name}", old["watermark"], new["watermark"])
     yield from _pair(f"handling of malformed rows of {name}", old["malformed"], new["malformed"])
 

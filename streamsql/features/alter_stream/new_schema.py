@@ -1,0 +1,96 @@
+"""Compares the columns of a stream with those that its source shows now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from streamsql.definitions import Stream
+from streamsql.errors import InputFault, RuleFault, Span
+from streamsql.language.statements.base import Column
+from streamsql.language.struct_types import struct_fields
+from streamsql.language.tokens import quote_name
+
+_WIDER = {
+    "tinyint": ("smallint", "int", "bigint"),
+    "smallint": ("int", "bigint"),
+    "int": ("bigint",),
+    "float": ("double",),
+}
+"""A type, and those that have each of its values."""
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+def merged(before: Iterable[Column], found: Iterable[Column]) -> tuple[Column, ...]:
+    """The columns of before, with wider types where found has these, and the new ones behind them."""
+    by_name = {c.name.casefold(): c for c in found}
+    kept = [replace(c, type=by_name.pop(c.name.casefold(), c).type) for c in before]
+    return (*kept, *by_name.values())
+
+
+def gone(before: Iterable[Column], found: Iterable[Column]) -> list[str]:
+    """The names of the columns of before that found does not have."""
+    names = {c.name.casefold() for c in found}
+    return [c.name for c in before if c.name.casefold() not in names]
+
+
+def is_wider(old: str, new: str) -> bool:
+    """Whether a type has all values of another: numbers of more digits, structs with more fields."""
+    old, new = (text.casefold().replace(" ", "") for text in (old, new))
+    if old == new or new in _WIDER.get(old, ()):
+        return True
+    digits = [_DECIMAL.fullmatch(text) for text in (old, new)]
+    if digits[0] and digits[1]:
+        (whole, scale), (wide, long) = ((int(d[1]) - int(d[2]), int(d[2])) for d in digits if d)
+        return wide >= whole and long >= scale
+    arrays = [text[len("array<") : -1] for text in (old, new) if text.startswith("array<")]
+    if len(arrays) == 2:
+        return is_wider(*arrays)
+    fields = dict(struct_fields(new))
+    return (
+        bool(fields)
+        and bool(struct_fields(old))
+        and all(name in fields and is_wider(kind, fields[name]) for name, kind in struct_fields(old))
+    )
+
+
+def check_types(stream: Stream, found: tuple[Column, ...], span: Span) -> None:
+    """Raise RuleFault where a column has another type now, which does not hold all values that it had."""
+    by_name = {c.name.casefold(): c for c in found}
+    pairs = [(c, by_name[c.name.casefold()]) for c in stream.columns if c.name.casefold() in by_name]
+    retyped = [(old, new) for old, new in pairs if not is_wider(old.type, new.type)]
+    if not retyped:
+        return
+    columns = merged(stream.columns, found)
+    proposed = replace(stream, columns=columns).sql().removeprefix("CREATE")
+    listed = ", ".join(f"{old.name} {old.type} → {new.type}" for old, new in retyped)
+    raise RuleFault(
+        f"columns of {stream.name} have another type now: {listed}",
+        detail="rows that queries have kept are of the old type; the stream and its queries are as before",
+        hint=f"CREATE OR REPLACE STREAM {quote_name(stream.name)} with the new types, and START QUERY … FROM "
+        "BEGINNING for each query that reads it",
+        proposal=f"CREATE OR REPLACE{proposed};",
+        span=span,
+        code="WRONG_TYPE",
+    )
+
+
+def check_places(stream: Stream, found: tuple[Column, ...], file: str, span: Span) -> None:
+    """Raise InputFault where the columns of a csv file, which are taken by their places, are not those of the
+    stream and others behind them. found: its columns; file: its name.
+    """
+    names, declared = ([c.name.casefold() for c in columns] for columns in (found, stream.columns))
+    if names[: len(declared)] == declared:
+        return
+    header, columns = ", ".join(c.name for c in found), ", ".join(c.name for c in stream.columns)
+    moved = sorted(names) == sorted(declared)
+    raise InputFault(
+        f"the columns of {file} are in another order than those of {stream.name}"
+        if moved
+        else f"the columns of {file} are not those of {stream.name}, with new ones behind them",
+        detail=f"the header: {header}\nthe columns: {columns}",
+        hint="a stream reads files with one header: move the file to a folder of its own, for another stream",
+        span=span,
+        code="HEADER_MISMATCH",
+    )

@@ -1,0 +1,33 @@
+"""ALTER STREAM … ADD COLUMN and REFRESH SCHEMA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from streamsql.errors import Source, Span
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Column, Name, Statement, columns_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterStream(Statement):
+    """columns: those to add; none for REFRESH SCHEMA, whose place is clause."""
+
+    topic: ClassVar[str] = "streams"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "stream"
+
+    name: Name
+    columns: tuple[Column, ...] = ()
+    if_not_exists: bool = False
+    clause: Span = Span(0, 0)
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        added, refreshed = node.get("AddColumns"), node.get("RefreshSchema")
+        if added is None:
+            return {"clause": refreshed.span if refreshed else Span(0, 0)}
+        columns = columns_of(source, added.get("ColumnDefs") or added)
+        return {"columns": columns, "if_not_exists": added.has("IfNotExists"), "clause": added.span}
