@@ -184,7 +184,6 @@ NOTES = {
     "LIVE_TABLE_EMPTY": "a live table that a SELECT reads has no rows",
     "LIVE_TABLE_STANDS": "the query of a live table that a SELECT reads has failed or is stopped",
     "ROWS_LOST": "a query of a script has dropped rows that came late or could not be read",
-    "STAYS_FAILED": "ALTER STREAM does not start a query that has failed",
     "STAYS_STOPPED": "START QUERY ALL does not start a query that STOP QUERY has stopped by its name",
     "MANY_PARTITIONS": "a query has many shuffle partitions for few processors",
     "MESSAGE_TIME": "the time of the messages is taken for the event time",

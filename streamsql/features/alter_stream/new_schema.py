@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, RuleFault, Span
 from streamsql.language.statements.base import Column
-from streamsql.language.struct_types import struct_fields
+from streamsql.language.struct_types import is_wider
 from streamsql.language.tokens import quote_name
-
-_WIDER = {
-    "tinyint": ("smallint", "int", "bigint"),
-    "smallint": ("int", "bigint"),
-    "int": ("bigint",),
-    "float": ("double",),
-}
-"""A type, and those that have each of its values."""
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def merged(before: Iterable[Column], found: Iterable[Column]) -> tuple[Column, ...]:
@@ -35,24 +26,17 @@ def gone(before: Iterable[Column], found: Iterable[Column]) -> list[str]:
     return [c.name for c in before if c.name.casefold() not in names]
 
 
-def is_wider(old: str, new: str) -> bool:
-    """Whether a type has all values of another: numbers of more digits, structs with more fields."""
-    old, new = (text.casefold().replace(" ", "") for text in (old, new))
-    if old == new or new in _WIDER.get(old, ()):
-        return True
-    digits = [_DECIMAL.fullmatch(text) for text in (old, new)]
-    if digits[0] and digits[1]:
-        (whole, scale), (wide, long) = ((int(d[1]) - int(d[2]), int(d[2])) for d in digits if d)
-        return wide >= whole and long >= scale
-    arrays = [text[len("array<") : -1] for text in (old, new) if text.startswith("array<")]
-    if len(arrays) == 2:
-        return is_wider(*arrays)
-    fields = dict(struct_fields(new))
-    return (
-        bool(fields)
-        and bool(struct_fields(old))
-        and all(name in fields and is_wider(kind, fields[name]) for name, kind in struct_fields(old))
-    )
+def with_fields(schema: str, before: str, names: Iterable[str]) -> str:
+    """An Avro schema of a record with fields of an older one, so that both are read by it: NULL where they
+    are missing. names: of the fields.
+    """
+    wanted, now = {name.casefold() for name in names}, json.loads(schema)
+    for field in json.loads(before)["fields"]:
+        if field["name"].casefold() in wanted:
+            kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
+            kinds = ["null", *(kind for kind in kinds if kind != "null")]
+            now["fields"].append(field | {"type": kinds, "default": None})
+    return json.dumps(now)
 
 
 def check_types(stream: Stream, found: tuple[Column, ...], span: Span) -> None:

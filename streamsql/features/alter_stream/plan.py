@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from streamsql.catalog import Catalog
 from streamsql.connectors import schema_registry
 from streamsql.connectors.messages import SCHEMA
 from streamsql.connectors.registry import connector
 from streamsql.definitions import REJECTED, Query, Stream
-from streamsql.errors import NameFault, RuleFault
+from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.features.alter_stream.statement import AlterStream
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.statements.stream import CreateStream
@@ -51,21 +52,22 @@ def alter_stream(statement: AlterStream, context: Context) -> Plan:
     """Raises NameFault or RuleFault for a stream whose columns cannot be changed, or a column that it cannot
     have.
     """
-    stream = context.catalog.stream(statement.name)
+    place = statement.name.span
+    stream = _placed(context.catalog.stream(statement.name), place)
     _check_has_own_columns(stream, statement)
     names = (stream.name, f"{stream.name}${REJECTED}")
     readers = tuple(query for name in names for query in queries_over(name, context.catalog))
     if not statement.columns:
         _check_can_be_read_again(stream, statement)
         whole = replace(_of_newest_schema(stream), columns=() if stream.inferred else stream.columns)
-        planned = create_stream(_as_statement(whole, whole.columns), context)
+        planned = create_stream(_as_statement(whole, whole.columns, place), context)
         assert isinstance(planned, DefineStream)
         return Altered(stream, replace(planned, stream=whole), (), readers)
     added = _new_columns(stream, statement)
     if not added:
         return NothingAdded(stream)
     whole = _of_newest_schema(stream.stands_for or stream)
-    planned = create_stream(_as_statement(whole, (*stream.columns, *added)), context)
+    planned = create_stream(_as_statement(whole, (*stream.columns, *added), place), context)
     assert isinstance(planned, DefineStream)
     altered = replace(whole, columns=(*stream.columns, *added))
     if stream.stands_for:
@@ -141,21 +143,33 @@ def _new_columns(stream: Stream, statement: AlterStream) -> tuple[Column, ...]:
     return tuple(added)
 
 
-def _as_statement(stream: Stream, columns: tuple[Column, ...]) -> CreateStream:
-    """The statement that creates a stream with other columns, so that these are checked as there."""
+def _as_statement(stream: Stream, columns: tuple[Column, ...], place: Span) -> CreateStream:
+    """The statement that creates a stream with other columns, so that these are checked as there. place: of
+    what was written in another statement.
+    """
+    named = partial(Name, span=place)
     return CreateStream(
-        name=Name(stream.name),
-        connector=Name(stream.connector),
-        format=Name(stream.format) if stream.format else None,
+        name=named(stream.name),
+        connector=named(stream.connector),
+        format=named(stream.format) if stream.format else None,
         columns=columns,
-        key=tuple(map(Name, stream.key)),
-        options=tuple(Option(Name(k), Name(v)) for k, v in stream.options),
+        key=tuple(map(named, stream.key)),
+        options=tuple(Option(named(k), named(v)) for k, v in stream.options),
         watermark=stream.watermark,
         comment=stream.comment,
         malformed=stream.malformed,
-        malformed_sink=Name(stream.malformed_sink) if stream.malformed_sink else None,
+        malformed_sink=named(stream.malformed_sink) if stream.malformed_sink else None,
         or_replace=True,
     )
+
+
+def _placed(stream: Stream, place: Span) -> Stream:
+    """The stream, whose columns and watermark were written in another statement, at a place of this one."""
+    watermark = stream.watermark
+    if watermark:
+        watermark = replace(watermark, column=replace(watermark.column, span=place), delay_span=place)
+    columns = tuple(replace(column, span=place) for column in stream.columns)
+    return replace(stream, columns=columns, watermark=watermark)
 
 
 def _of_newest_schema(stream: Stream) -> Stream:

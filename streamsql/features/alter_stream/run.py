@@ -9,7 +9,7 @@ from streamsql.connectors import schema_registry
 from streamsql.connectors.messages import SCHEMA
 from streamsql.definitions import Stream
 from streamsql.errors import Note
-from streamsql.features.alter_stream.new_schema import check_places, check_types, gone, merged
+from streamsql.features.alter_stream.new_schema import check_places, check_types, gone, merged, with_fields
 from streamsql.features.alter_stream.plan import Altered, NothingAdded
 from streamsql.features.alter_stream.restarts import restarted
 from streamsql.features.alter_stream.statement import AlterStream
@@ -55,6 +55,10 @@ def _changes(before: Stream, after: Stream) -> str:
     return ", ".join(changes) or "the schema of its messages"
 
 
+_OF_ONE_FILE = ("csv", "avro", "parquet", "orc")
+"""Formats whose columns Spark takes from one of the files: here, from the newest."""
+
+
 def _read_again(
     parts: SessionParts, plan: Altered, statement: AlterStream
 ) -> tuple[Stream, tuple[Note, ...]]:
@@ -62,8 +66,8 @@ def _read_again(
     columns that are not as they were.
     """
     stream, define = plan.stream, plan.define
-    file = newest_file(stream) if stream.connector in ("csv", "avro") else None
-    if file is not None:  # Spark takes the columns of all files from one of them
+    file = newest_file(stream) if stream.connector in _OF_ONE_FILE else None
+    if file is not None:
         others = ((k, v) for k, v in stream.options if k.casefold() != "pathglobfilter")
         define = plan.of(replace(define.stream, options=(*others, ("pathGlobFilter", file.name))))
     elif stream.connector in ("parquet", "orc"):
@@ -71,6 +75,11 @@ def _read_again(
     found, _ = checked_stream(parts, define, statement)
     if schema_registry.uses(stream) and not stream.inferred:
         return _with_declared(stream, found)
+    names = gone(stream.columns, found.columns)
+    if schema_registry.uses(stream) and names:
+        schema = with_fields(found.option(SCHEMA), stream.option(SCHEMA), names)
+        options = tuple((k, schema if k == SCHEMA else v) for k, v in found.options)
+        found, _ = checked_stream(parts, plan.of(replace(define.stream, options=options)), statement)
     if stream.connector == "csv" and file is not None:
         folders = of_folders(file)
         of_file = (
@@ -83,7 +92,7 @@ def _read_again(
     entry = replace(stream, columns=merged(stream.columns, found.columns))
     if schema_registry.uses(stream) and stream.option(SCHEMA) != found.option(SCHEMA):
         entry = replace(entry, options=found.options)
-    return entry, _notes_of_gone(stream, gone(stream.columns, found.columns))
+    return entry, _notes_of_gone(stream, names)
 
 
 def _notes_of_gone(stream: Stream, names: list[str]) -> tuple[Note, ...]:

@@ -18,6 +18,7 @@ from streamsql.definition_sql import column_sql
 from streamsql.definitions import Sink, Stream
 from streamsql.language.query_clauses import clauses_of
 from streamsql.language.redaction import redact
+from streamsql.language.struct_types import is_wider
 from streamsql.language.tokens import tokenize, unquote
 from streamsql.plan.plans import Run
 from streamsql.secrets import HIDDEN, redact_option
@@ -86,8 +87,7 @@ def _entry(entry: Stream | Sink) -> dict[str, Any]:
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """The changes between two results of `facts_of`, without those that have no effect."""
-    goes_on = _operators_are_the_same(old, new)
-    changes = [*_sources(old["streams"], new["streams"], _words(new) if goes_on else None)]
+    changes = [*_sources(old["streams"], new["streams"], _unchanged(old, new))]
     changes += _texts("", old["select"], new["select"])
     changes += _state(old["state"], new["state"])
     changes += _sinks(old["sinks"], new["sinks"])
@@ -96,40 +96,55 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     return changes
 
 
-def _operators_are_the_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two queries do the same with their state: both have none, or that of the same operators."""
-    if old["state"] == new["state"] == []:
-        return True
-    operators = old.get("operators")
-    return operators is not None and operators == new.get("operators")
+@dataclass(frozen=True)
+class _Unchanged:
+    """A query that does the same with its state as before. words: the folded words of its texts and of those
+    of the streams that it reads; keeps_no_type: whether it may read wider types, as it has no state and its
+    rows are in live tables only.
+    """
+
+    words: frozenset[str]
+    keeps_no_type: bool
 
 
-def _words(facts: Mapping[str, Any]) -> frozenset[str]:
-    """The folded words of the texts of a query and of the streams that it reads."""
-    texts = (facts["select"], *(s["query"] for s in facts["streams"]))
+def _unchanged(old: Mapping[str, Any], new: Mapping[str, Any]) -> _Unchanged | None:
+    """The query, if it has no state, or that of the same operators as before."""
+    stateless, operators = old["state"] == new["state"] == [], old.get("operators")
+    if not stateless and (operators is None or operators != new.get("operators")):
+        return None
+    texts = (new["select"], *(s["query"] for s in new["streams"]))
     tokens = (token for text in texts for token in tokenize(text, strict=False))
-    return frozenset(unquote(t).casefold() for t in tokens if t.kind in ("word", "quoted"))
+    words = frozenset(unquote(t).casefold() for t in tokens if t.kind in ("word", "quoted"))
+    return _Unchanged(words, stateless and all(s["connector"] == "memory" for s in new["sinks"]))
 
 
-def _columns(what: str, old: list[str], new: list[str], words: frozenset[str] | None) -> Iterator[Change]:
+def _columns(what: str, old: list[str], new: list[str], query: _Unchanged | None) -> Iterator[Change]:
     """The changes of the columns of a stream, as they are declared. Columns behind those that it had change
-    nothing for a query that does the same with its state as before (words: of its texts, see `_sources`),
-    unless it has their names for something else, or a NATURAL JOIN may now compare them.
+    nothing for a query that is unchanged, unless it has their names for something else, or a NATURAL JOIN may
+    now compare them.
     """
     behind = new[len(old) :]
-    same = [c.casefold() for c in new[: len(old)]] == [c.casefold() for c in old]
-    if words is None or not same or not behind:
+    pairs = zip(old, new[: len(old)], strict=True) if len(new) >= len(old) else ()
+    if query is None or not pairs or not all(_holds(then, now, query) for then, now in pairs):
         yield from _listed(what, old, new)
         return
-    named = [c for c in behind if unquote(tokenize(c)[0]).casefold() in words]
+    named = [c for c in behind if unquote(tokenize(c)[0]).casefold() in query.words]
     if named:
         yield Change(f"{what}: {', '.join(named)} added, and the query has that name already")
-    elif "natural" in words:
+    elif behind and "natural" in query.words:
         yield Change(f"{what}: {', '.join(behind)} added, which NATURAL JOIN may compare")
 
 
-def _sources(old: list[Any], new: list[Any], words: frozenset[str] | None) -> Iterator[Change]:
-    """words: of the texts of a query that does the same with its state as before, None for another one."""
+def _holds(old: str, new: str, query: _Unchanged) -> bool:
+    """Whether a column is as it was for an unchanged query, or of a wider type."""
+    (name, type), (new_name, new_type) = (
+        (c[: t.end], c[t.end :]) for c in (old, new) for t in tokenize(c)[:1]
+    )
+    same = type.casefold() == new_type.casefold()
+    return name == new_name and (same or (query.keeps_no_type and is_wider(type, new_type)))
+
+
+def _sources(old: list[Any], new: list[Any], query: _Unchanged | None) -> Iterator[Change]:
     before, after = ([s for s in streams if s["connector"]] for streams in (old, new))
     if len(before) != len(after):
         gone = sorted({s["name"] for s in before} - {s["name"] for s in after})
@@ -138,7 +153,7 @@ def _sources(old: list[Any], new: list[Any], words: frozenset[str] | None) -> It
         yield from (Change(f"sources: {name} is also read now", REFUSED) for name in come)
     else:
         for then, now in zip(before, after, strict=True):
-            yield from _source(then, now, words)
+            yield from _source(then, now, query)
     queries = {s["name"].casefold(): s for s in old if not s["connector"]}
     for now in new:
         then = queries.get(now["name"].casefold())
@@ -147,7 +162,7 @@ def _sources(old: list[Any], new: list[Any], words: frozenset[str] | None) -> It
             yield from _pair(f"watermark of {now['name']}", then["watermark"], now["watermark"])
 
 
-def _source(old: Any, new: Any, words: frozenset[str] | None) -> Iterator[Change]:
+def _source(old: Any, new: Any, query: _Unchanged | None) -> Iterator[Change]:
     """The changes of one source. Spark identifies a source only by its position in the query."""
     name = new["name"]
     if _kind(old["connector"]) != _kind(new["connector"]):
@@ -156,8 +171,12 @@ def _source(old: Any, new: Any, words: frozenset[str] | None) -> Iterator[Change
         return
     yield from _pair(f"connector of {name}", old["connector"], new["connector"])
     yield from _pair(f"format of {name}", old["format"], new["format"])
-    yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in _PACE)
-    yield from _columns(f"columns of {name}", old["columns"], new["columns"], words)
+    by_registry = any(key.casefold() == "schemaregistry" for key in new["options"])
+    pace = (
+        _PACE | {"avroschema"} if by_registry else _PACE
+    )  # each message names its schema; columns are compared
+    yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in pace)
+    yield from _columns(f"columns of {name}", old["columns"], new["columns"], query)
     yield from _pair(f"watermark of {name}", old["watermark"], new["watermark"])
     yield from _pair(f"handling of malformed rows of {name}", old["malformed"], new["malformed"])
 

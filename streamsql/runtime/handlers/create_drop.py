@@ -42,7 +42,7 @@ from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
-from streamsql.runtime.preflight.schema_files import with_schema_file
+from streamsql.runtime.preflight.schema_files import check_described, with_schema_file
 from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.workspace import dropped
 from streamsql.runtime.workspace.owned_folders import empty_trash, is_owned, set_aside
@@ -89,6 +89,7 @@ def checked_stream(
     entry, notes = with_schema_file(plan.stream, plan.schema_file), tuple[Note, ...]()
     if plan.infer is not None or not parts.config.stand_ins:
         entry = with_schema(entry)
+        check_described(entry)
     if plan.infer is not None:
         entry, notes = _inferred(parts, replace(plan, stream=entry), statement)
     _check_types(parts, entry)
