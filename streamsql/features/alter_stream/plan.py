@@ -57,7 +57,7 @@ def alter_stream(statement: AlterStream, context: Context) -> Plan:
     _check_has_own_columns(stream, statement)
     names = (stream.name, f"{stream.name}${REJECTED}")
     readers = tuple(query for name in names for query in queries_over(name, context.catalog))
-    if not statement.columns:
+    if not statement.columns or _is_not_read_yet(stream):
         _check_can_be_read_again(stream, statement)
         whole = replace(_of_newest_schema(stream), columns=() if stream.inferred else stream.columns)
         planned = create_stream(_as_statement(whole, whole.columns, place), context)
@@ -86,7 +86,7 @@ def _check_has_own_columns(stream: Stream, statement: AlterStream) -> None:
             code="FIXED_COLUMNS",
         )
     whole = stream.stands_for or stream
-    if not whole.columns and not schema_registry.uses(whole):
+    if not whole.columns and not _is_not_read_yet(whole):
         listed = ", ".join(f"{c.name} {c.type}" for c in connector(Name(whole.connector)).columns(whole))
         raise RuleFault(
             f"the columns of {stream.name} are fixed" + (f": {listed}" if listed else ""),
@@ -96,9 +96,14 @@ def _check_has_own_columns(stream: Stream, statement: AlterStream) -> None:
         )
 
 
+def _is_not_read_yet(stream: Stream) -> bool:
+    """Whether the columns of a stream are read from its source when it is created, and --check has not."""
+    return not stream.columns and connector(Name(stream.connector)).infer(stream) is not None
+
+
 def _check_can_be_read_again(stream: Stream, statement: AlterStream) -> None:
     """Raise RuleFault for a stream whose statement declares its columns."""
-    if stream.inferred or schema_registry.uses(stream) or stream.stands_for:
+    if stream.inferred or schema_registry.uses(stream) or stream.stands_for or _is_not_read_yet(stream):
         return
     raise RuleFault(
         f"the columns of {stream.name} are declared: there is no schema to read again",

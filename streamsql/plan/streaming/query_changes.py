@@ -16,10 +16,9 @@ from typing import Any
 from streamsql.connectors.registry import connectors
 from streamsql.definition_sql import column_sql
 from streamsql.definitions import Sink, Stream
-from streamsql.language.query_clauses import clauses_of
+from streamsql.language.query_clauses import clauses_of, declared, words_in
 from streamsql.language.redaction import redact
 from streamsql.language.struct_types import is_wider
-from streamsql.language.tokens import tokenize, unquote
 from streamsql.plan.plans import Run
 from streamsql.secrets import HIDDEN, redact_option
 
@@ -113,8 +112,7 @@ def _unchanged(old: Mapping[str, Any], new: Mapping[str, Any]) -> _Unchanged | N
     if not stateless and (operators is None or operators != new.get("operators")):
         return None
     texts = (new["select"], *(s["query"] for s in new["streams"]))
-    tokens = (token for text in texts for token in tokenize(text, strict=False))
-    words = frozenset(unquote(t).casefold() for t in tokens if t.kind in ("word", "quoted"))
+    words = frozenset().union(*map(words_in, texts))
     return _Unchanged(words, stateless and all(s["connector"] == "memory" for s in new["sinks"]))
 
 
@@ -128,7 +126,7 @@ def _columns(what: str, old: list[str], new: list[str], query: _Unchanged | None
     if query is None or not pairs or not all(_holds(then, now, query) for then, now in pairs):
         yield from _listed(what, old, new)
         return
-    named = [c for c in behind if unquote(tokenize(c)[0]).casefold() in query.words]
+    named = [column for column in behind if declared(column)[0].casefold() in query.words]
     if named:
         yield Change(f"{what}: {', '.join(named)} added, and the query has that name already")
     elif behind and "natural" in query.words:
@@ -137,11 +135,9 @@ def _columns(what: str, old: list[str], new: list[str], query: _Unchanged | None
 
 def _holds(old: str, new: str, query: _Unchanged) -> bool:
     """Whether a column is as it was for an unchanged query, or of a wider type."""
-    (name, type), (new_name, new_type) = (
-        (c[: t.end], c[t.end :]) for c in (old, new) for t in tokenize(c)[:1]
-    )
-    same = type.casefold() == new_type.casefold()
-    return name == new_name and (same or (query.keeps_no_type and is_wider(type, new_type)))
+    (name, kind), (new_name, new_kind) = declared(old), declared(new)
+    same = kind.casefold() == new_kind.casefold() or (query.keeps_no_type and is_wider(kind, new_kind))
+    return name == new_name and same
 
 
 def _sources(old: list[Any], new: list[Any], query: _Unchanged | None) -> Iterator[Change]:

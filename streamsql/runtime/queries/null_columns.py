@@ -38,7 +38,9 @@ def follow_null_columns(streams: Sequence[Stream], events: Events) -> Callable[[
             empty = [name for name, count in zip(names, filled, strict=False) if not count]
             if not is_first:
                 many = max(filled) >= MANY
-                empty = [name for name in empty if many and name in before and (metric, name) not in published]
+                empty = [
+                    name for name in empty if many and name in before and (metric, name) not in published
+                ]
             before |= {name for name, count in zip(names, filled, strict=False) if count}
             published.update((metric, name) for name in empty)
             if empty:
@@ -49,13 +51,8 @@ def follow_null_columns(streams: Sequence[Stream], events: Events) -> Callable[[
 
 def _line(stream: str, columns: list[str], batch: int) -> str:
     """batch: the number of the micro-batch, 0 for the first."""
-    listed, are, they, subject = ", ".join(columns), "is", "it is", "it"
-    if len(columns) > 1:
-        are, they, subject = "are", "they are", "they"
-    shown = f"PREVIEW USING … shows how {they} named and typed in the source"
-    if batch:
-        return (
-            f"{listed} of {stream} {are} NULL in every row of micro-batch {batch}, where {subject} had values "
-            f"before; {shown}"
-        )
-    return f"{listed} of {stream} {are} NULL in every row of the first micro-batch; {shown}"
+    listed, are = ", ".join(columns), "is" if len(columns) == 1 else "are"
+    they = "it is" if len(columns) == 1 else "they are"
+    which = f"micro-batch {batch}, but not in earlier ones" if batch else "the first micro-batch"
+    first = f"{listed} of {stream} {are} NULL in every row of {which}"
+    return f"{first}; PREVIEW USING … shows how {they} named and typed in the source"

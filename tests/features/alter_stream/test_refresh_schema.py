@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 from conftest import Console, notes_of
 
-from streamsql.errors import StreamsqlError
+from streamsql.catalog import Catalog
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.parser import parse, split_script
 from streamsql.language.struct_types import is_wider
+from streamsql.plan.context import Context
+from streamsql.plan.planner import plan
 from streamsql.results import Done
 
 ROOMS = ("streamsql/features/alter_stream/", "streamsql/runtime/preflight/")
@@ -220,3 +224,12 @@ def test_a_wider_type_is_taken(files: Callable[[str], Files], console: Console) 
 )
 def test_which_types_hold_all_values_of_another(old: str, new: str, wider: bool) -> None:
     assert is_wider(old, new) is wider
+
+
+def test_a_stream_whose_columns_check_does_not_know_is_no_error() -> None:
+    catalog = Catalog()
+    script = """CREATE STREAM s USING json OPTIONS (path 'in') WITH WATERMARK ts DELAY '1 minute';
+        ALTER STREAM s REFRESH SCHEMA; ALTER STREAM s ADD COLUMN c INT; CREATE LIVE TABLE t AS SELECT c FROM s;"""
+    for written in split_script(Source("test.sql", script)):
+        catalog = plan(parse(written, {}), Context(catalog)).applied(catalog)
+    assert catalog.streams["s"].columns == ()
