@@ -25,7 +25,7 @@ def restarted(parts: SessionParts, name: str, readers: Iterable[Query]) -> tuple
     taken_up, notes = list[str](), list[Note]()
     for query in reversed(parts.catalog.with_readers(list(readers)[::-1])):
         running = parts.queries.all.get(query.name.casefold())
-        if running is None or running.status() not in (*GOING_ON, "FAILED"):
+        if running is None or running.status() not in ("running", "restarting", "FAILED"):
             continue
         fault = _restart(parts, query, running)
         if fault is None:

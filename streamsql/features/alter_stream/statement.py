@@ -15,6 +15,7 @@ class AlterStream(Statement):
     """columns: those to add; none for REFRESH SCHEMA, whose place is clause."""
 
     topic: ClassVar[str] = "streams"
+    not_on_connect: ClassVar[str] = "restarts"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
     refers: ClassVar[str] = "stream"

@@ -150,8 +150,8 @@ def unknown_target(target: Target, catalog: Catalog) -> NameFault | None:
 
 
 def anew(entry: Stream | Sink, change: str, catalog: Catalog) -> str:
-    """The ALTER STREAM that adds the columns of another ALTER; else the CREATE OR REPLACE of an entry with the
-    columns that an ALTER adds, and without those that it drops, or its CREATE under the name that it is
+    """The ALTER STREAM that adds the columns of another ALTER; else the CREATE OR REPLACE of an entry with
+    the columns that an ALTER adds, and without those that it drops, or its CREATE under the name that it is
     given. "" where a secret would stand in it. change: the ALTER.
     """
     name = renamed_to(change)
