@@ -47,13 +47,11 @@ class Change:
     effect: str = MIXED
 
 
-def facts_of(
-    run: Run, mode: str, state: list[dict[str, Any]] | None, operators: list[str] | None = None
-) -> dict[str, Any]:
+def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None, operators: str = "") -> dict[str, Any]:
     """The facts about a query that are stored with its checkpoint, as plain values for `changes`.
 
-    state: its state operators (kind, types of keys and values), None if not known; operators: these and the
-    joins as texts, with all that they compute, None if not known. Secret options are omitted.
+    state: its state operators (kind, types of keys and values), None if not known; operators: a digest of
+    all that these and the joins compute, "" if not known. Secret options are omitted.
     """
     return {
         "select": redact(run.query.text),
@@ -109,7 +107,7 @@ class _Unchanged:
 def _unchanged(old: Mapping[str, Any], new: Mapping[str, Any]) -> _Unchanged | None:
     """The query, if it has no state, or that of the same operators as before."""
     stateless, operators = old["state"] == new["state"] == [], old.get("operators")
-    if not stateless and (operators is None or operators != new.get("operators")):
+    if not stateless and (not operators or operators != new.get("operators")):
         return None
     texts = (new["select"], *(s["query"] for s in new["streams"]))
     words = frozenset().union(*map(words_in, texts))

@@ -32,6 +32,7 @@ def test_queries_without_the_column_in_their_state_go_on(console: Console) -> No
         CREATE LIVE TABLE of_table AS SELECT * FROM every WHERE id < 9;
         CREATE LIVE TABLE counts AS SELECT ts, count(*) AS n FROM clicks GROUP BY ts;
         CREATE LIVE TABLE pairs AS SELECT a.id FROM clicks AS a JOIN clicks AS b ON a.id = b.id;
+        CREATE LIVE TABLE firsts AS SELECT DISTINCT ON (id) * FROM clicks;
         AWAIT QUERY ALL IDLE;"""
     )
     result = altered(console)
@@ -39,17 +40,21 @@ def test_queries_without_the_column_in_their_state_go_on(console: Console) -> No
     assert result.message == "stream clicks altered: page STRING added"
     [note] = notes_of(result)
     assert note.endswith(" go on from the checkpoint: new columns are NULL in earlier rows")
-    assert set(note.partition(" go on")[0].split(", ")) == {"every", "of_view", "of_table", "counts", "pairs"}
+    names = {"every", "of_view", "of_table", "counts", "pairs", "firsts"}
+    assert set(note.partition(" go on")[0].split(", ")) == names
     console.run(MORE)
-    for table in ("every", "of_view", "of_table"):
+    for table in ("every", "of_view", "of_table", "firsts"):
         assert console.rows(f"SELECT id, page FROM {table} ORDER BY id;") == [(1, None), (2, "new")]
     assert console.rows("SELECT n FROM counts;") == [(2,)]
     assert console.rows("SELECT id FROM pairs ORDER BY id;") == [(1,), (2,)]
-    # What is started later goes on, too.
+    # What is started later goes on, too, with its state.
+    console.run("INSERT INTO clicks VALUES (2, '2024-01-01', 'again'); AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT page FROM firsts ORDER BY id;") == [(None,), ("new",)]
+    assert console.rows("SELECT n FROM counts;") == [(3,)]
     console.run(
         "STOP QUERY ALL; START QUERY every; START QUERY counts; START QUERY pairs; AWAIT QUERY ALL IDLE;"
     )
-    assert console.rows("SELECT count(*) FROM every;") == [(2,)]
+    assert console.rows("SELECT count(*) FROM every;") == [(3,)]
 
 
 LEFT = {
