@@ -58,6 +58,8 @@ def alter_stream(statement: AlterStream, context: Context) -> Plan:
     names = (stream.name, f"{stream.name}${REJECTED}")
     readers = tuple(query for name in names for query in queries_over(name, context.catalog))
     if not statement.columns or _is_not_read_yet(stream):
+        if stream.stands_for:
+            return Altered(stream, DefineStream(stream), (), readers)
         _check_can_be_read_again(stream, statement)
         whole = replace(_of_newest_schema(stream), columns=() if stream.inferred else stream.columns)
         planned = create_stream(_as_statement(whole, whole.columns, place), context)
@@ -103,7 +105,7 @@ def _is_not_read_yet(stream: Stream) -> bool:
 
 def _check_can_be_read_again(stream: Stream, statement: AlterStream) -> None:
     """Raise RuleFault for a stream whose statement declares its columns."""
-    if stream.inferred or schema_registry.uses(stream) or stream.stands_for or _is_not_read_yet(stream):
+    if stream.inferred or schema_registry.uses(stream) or _is_not_read_yet(stream):
         return
     raise RuleFault(
         f"the columns of {stream.name} are declared: there is no schema to read again",
@@ -144,6 +146,7 @@ def _new_columns(stream: Stream, statement: AlterStream) -> tuple[Column, ...]:
                 span=column.span,
                 code="CLAUSE_NOT_SUPPORTED",
             )
+        names.add(column.name.casefold())
         added.append(column)
     return tuple(added)
 

@@ -27,8 +27,10 @@ class AlterStream(Statement):
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        added, refreshed = node.get("AddColumns"), node.get("RefreshSchema")
-        if added is None:
-            return {"clause": refreshed.span if refreshed else Span(0, 0)}
-        columns = columns_of(source, added.get("ColumnDefs") or added)
-        return {"columns": columns, "if_not_exists": added.has("IfNotExists"), "clause": added.span}
+        clauses = node.all("AddColumns") or node.all("RefreshSchema")
+        columns = (columns_of(source, clause.get("ColumnDefs") or clause) for clause in clauses)
+        return {
+            "columns": tuple(column for added in columns for column in added),
+            "if_not_exists": any(clause.has("IfNotExists") for clause in clauses),
+            "clause": Span(clauses[0].span.start, clauses[-1].span.end),
+        }

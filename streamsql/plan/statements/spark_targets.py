@@ -116,6 +116,8 @@ def _refusal(target: Target, entry: Stream | Sink, text: str, catalog: Catalog) 
         "live table": "the rows of a live table are those of its query",
     }[kind]
     message = f"{said}: {target.verb} cannot change it"
+    if target.verb == "ALTER STREAM":
+        message = "ALTER STREAM has ADD COLUMN and REFRESH SCHEMA only"
     changed = anew(entry, text, catalog) if target.verb.startswith("ALTER") else ""
     if changed:
         detail = (moved_rows(entry, text) if changed.startswith("CREATE") else "") or why

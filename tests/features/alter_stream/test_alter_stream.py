@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from sql_cases import results_of
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
+from streamsql.features.testing.sessions import SessionFactory
 from streamsql.results import Done, Result
+from streamsql.runtime.engine.settings import Settings
 
 ROOMS = ("streamsql/features/alter_stream/", "streamsql/plan/streaming/")
 
@@ -92,6 +96,8 @@ REFUSED = {
     "ALTER STREAM clicsk ADD COLUMN a INT": ("clicsk", "there is no stream clicsk"),
     "ALTER STREAM clicks ADD COLUMN id STRING": ("id", "clicks has a column id already"),
     "ALTER STREAM clicks ADD COLUMNS (a INT, A STRING)": ("A", "column A is declared twice"),
+    "ALTER STREAM clicks ADD b INT, ADD COLUMN B STRING": ("B", "clicks has a column B already"),
+    "ALTER STREAM clicks DROP COLUMN id": ("clicks", "ALTER STREAM has ADD COLUMN and REFRESH SCHEMA only"),
     "ALTER STREAM clicks ADD COLUMN a TEXT": ("TEXT", "there is no type TEXT"),
     "ALTER STREAM clicks ADD COLUMN a INT NOT NULL": ("a", "the new column a cannot be NOT NULL"),
     "ALTER STREAM timed ADD COLUMN at STRING": (
@@ -133,7 +139,8 @@ def test_what_is_refused_at_its_place(console: Console, statement: str) -> None:
 
 def test_if_not_exists_adds_what_is_missing(console: Console) -> None:
     console.run(CLICKS)
-    added = "ALTER STREAM clicks ADD COLUMNS IF NOT EXISTS (id INT, a INT COMMENT 'new', `b c` STRING);"
+    added = """ALTER STREAM clicks ADD COLUMNS IF NOT EXISTS (id INT, a INT COMMENT 'new'),
+        ADD COLUMN IF NOT EXISTS `b c` STRING;"""
     result = altered(console, added)
     assert isinstance(result, Done)
     assert result.message == "stream clicks altered: a INT added, b c STRING added"
@@ -185,3 +192,41 @@ def test_a_console_that_ends_before_its_queries_are_started_goes_on(opened: Open
     assert again.rows("SELECT id, page FROM every ORDER BY id;") == [(1, None), (2, "new")]
     assert again.rows("SELECT n FROM counts;") == [(2,)]
     assert "page STRING" in again.text("SHOW CREATE STREAM clicks;")
+
+
+TESTS = """
+TEST 'streams that are altered' BEGIN
+  CREATE STREAM files (a INT) USING json OPTIONS (path 'nowhere');
+  CREATE STREAM messages (a INT) USING kafka FORMAT json OPTIONS (servers 'nowhere:9092', topic 't');
+  ALTER STREAM files ADD COLUMN b STRING;
+  ALTER STREAM messages ADD COLUMN b STRING;
+  ALTER STREAM messages REFRESH SCHEMA;
+  CREATE LIVE TABLE of_files AS SELECT a, b FROM files;
+  CREATE LIVE TABLE of_messages AS SELECT a, b FROM messages;
+  GIVEN files VALUES (1, 'x');
+  GIVEN messages VALUES (1, 'x');
+  EXPECT of_files VALUES (1, 'x');
+  EXPECT of_messages VALUES (1, 'x');
+END TEST;
+
+TEST 'a column that comes later' BEGIN
+  CREATE STREAM files (a INT) USING json OPTIONS (path 'nowhere');
+  CREATE LIVE TABLE t AS SELECT * FROM files;
+  GIVEN files VALUES (1);
+  EXPECT t VALUES (1);
+  ALTER STREAM files ADD COLUMN b STRING;
+  GIVEN files VALUES (2, 'x');
+  EXPECT t VALUES (1, NULL), (2, 'x');
+END TEST;
+"""
+
+
+@pytest.mark.slow
+def test_streams_are_altered_in_a_test(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("altered.test.sql").write_text(TESTS)
+    factory = SessionFactory(Settings.make("local[2]", {}), spark=spark)
+    try:
+        assert set(results_of(["altered.test.sql"], factory).values()) == {""}
+    finally:
+        factory.close()
