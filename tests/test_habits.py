@@ -288,14 +288,12 @@ DEFINITIONS = [
         "CREATE LIVE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
     ),
     (
-        "ALTER STREAM clicks ADD COLUMN user TEXT, ADD page VARCHAR(20)",
-        "CREATE OR REPLACE STREAM clicks (id INT, ts TIMESTAMP, user STRING, page VARCHAR(20))\n  USING values\n"
-        "  WITH WATERMARK ts DELAY '1 minute';",
+        "ALTER SOURCE clicks ADD COLUMN user TEXT, ADD page VARCHAR(20)",
+        "ALTER STREAM clicks ADD COLUMNS (user STRING, page VARCHAR(20));",
     ),
     (
         "ALTER TABLE clicks ADD (a INT, b ARRAY<INT>)",
-        "CREATE OR REPLACE STREAM clicks (id INT, ts TIMESTAMP, a INT, b ARRAY<INT>)\n  USING values\n"
-        "  WITH WATERMARK ts DELAY '1 minute';",
+        "ALTER STREAM clicks ADD COLUMNS (a INT, b ARRAY<INT>);",
     ),
     (
         "ALTER SOURCE clicks DROP COLUMN id",

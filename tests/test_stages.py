@@ -187,7 +187,7 @@ def test_stages_are_resumed(opened: Open, tmp_path: Path) -> None:  # noqa: F811
     assert two.rows("SHOW STAGES OF average;")[0][2:4] == (2, None)
     two.run(
         """STOP QUERY ALL;
-        CREATE OR REPLACE STREAM words (word STRING, n INT, more INT) USING values;"""
+        CREATE OR REPLACE STREAM words (word STRING, more INT, n INT) USING values;"""
     )
     with pytest.raises(StreamsqlError) as caught:
         two.run("START QUERY q;")

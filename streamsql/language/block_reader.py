@@ -89,7 +89,7 @@ class BlockReader(FromReader):
         for cte in clause.expressions:
             alias = cte.args["alias"]
             columns = tuple(column.name for column in alias.args.get("columns") or ())
-            head = self.close[at + 1] + 1 if columns else at + 1
+            head = self.close.get(at + 1, at) + 1 if columns else at + 1
             if self.word(head) != "AS" or self.word(head + 1) != "(":
                 raise Unread("a clause of a WITH query")
             close = self.close[head + 1]

@@ -12,7 +12,7 @@ from streamsql.language.query import Block, Body, Clause, Distinct, Join, Query,
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
-from streamsql.language.tokens import Token, unquote
+from streamsql.language.tokens import Token, tokenize, unquote
 
 WHOLE = "query"
 """The clause that a query is of which the tree does not tell the clauses."""
@@ -46,6 +46,18 @@ def clauses_of(text: str) -> Clauses:
     except StreamsqlError:
         return {WHOLE: [_plain(text)]}  # written by another version
     return clauses
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words and quoted names of a text, folded."""
+    tokens = (t for t in tokenize(text, strict=False) if t.kind in ("word", "quoted"))
+    return frozenset(unquote(token).casefold() for token in tokens)
+
+
+def declared(column: str) -> tuple[str, str]:
+    """(name, what follows it) of a column as it is declared."""
+    name = tokenize(column)[0]
+    return unquote(name), column[name.end :].strip()
 
 
 def _plain(text: str) -> Part:

@@ -1,4 +1,4 @@
-"""The text of a type: its capitals, and the fields of a STRUCT."""
+"""The text of a type: its capitals, the fields of a STRUCT, and whether another type has all its values."""
 
 from __future__ import annotations
 
@@ -28,3 +28,33 @@ def struct_fields(type_text: str) -> list[tuple[str, str]]:
         if depth < 0:
             break
     return [(name, kind) for name, kind in fields if name]
+
+
+_WIDER = {
+    "tinyint": ("smallint", "int", "bigint"),
+    "smallint": ("int", "bigint"),
+    "int": ("bigint",),
+    "float": ("double",),
+}
+"""A type, and those that have each of its values."""
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+def is_wider(old: str, new: str) -> bool:
+    """Whether a type has all values of another: numbers of more digits, structs with more fields."""
+    old, new = (text.casefold().replace(" ", "") for text in (old, new))
+    if old == new or new in _WIDER.get(old, ()):
+        return True
+    digits = [_DECIMAL.fullmatch(text) for text in (old, new)]
+    if digits[0] and digits[1]:
+        (whole, scale), (wide, long) = ((int(d[1]) - int(d[2]), int(d[2])) for d in digits if d)
+        return wide >= whole and long >= scale
+    arrays = [text[len("array<") : -1] for text in (old, new) if text.startswith("array<")]
+    if len(arrays) == 2:
+        return is_wider(*arrays)
+    fields = dict(struct_fields(new))
+    return (
+        bool(fields)
+        and bool(struct_fields(old))
+        and all(name in fields and is_wider(kind, fields[name]) for name, kind in struct_fields(old))
+    )

@@ -113,6 +113,11 @@ LACKS = {
         "they read files and brokers from this machine",
         "SELECT * FROM csv.`/folder/of/the/server` LIMIT 10",
     ),
+    "restarts": Lack(
+        "ALTER STREAM",
+        "which queries can go on is judged through the JVM of the driver",
+        "CREATE OR REPLACE STREAM with the columns; then STOP QUERY and START QUERY",
+    ),
     "export": Lack(
         "EXPORT QUERY",
         "its program is for spark-submit",

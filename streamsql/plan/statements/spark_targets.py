@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from streamsql.catalog import Catalog, unknown
+from streamsql.definition_sql import columns_sql
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, RuleFault, Source, Span, StreamsqlError, SyntaxFault
 from streamsql.language.dialects.proposals_after_failure import offered
@@ -115,9 +116,11 @@ def _refusal(target: Target, entry: Stream | Sink, text: str, catalog: Catalog) 
         "live table": "the rows of a live table are those of its query",
     }[kind]
     message = f"{said}: {target.verb} cannot change it"
+    if target.verb == "ALTER STREAM":
+        message = "ALTER STREAM has ADD COLUMN and REFRESH SCHEMA only"
     changed = anew(entry, text, catalog) if target.verb.startswith("ALTER") else ""
     if changed:
-        detail = moved_rows(entry, text) or why
+        detail = (moved_rows(entry, text) if changed.startswith("CREATE") else "") or why
         return RuleFault(message, detail=detail, proposal=f"{changed};", code="WRONG_KIND")
     hint = f"CREATE OR REPLACE {kind.upper()} {name} … changes its definition"
     if kind == "stream":
@@ -149,15 +152,18 @@ def unknown_target(target: Target, catalog: Catalog) -> NameFault | None:
 
 
 def anew(entry: Stream | Sink, change: str, catalog: Catalog) -> str:
-    """The CREATE OR REPLACE of an entry with the columns that an ALTER adds, and without those that it drops;
-    its CREATE under the name that it is given. "" where a secret would stand in it. change: the ALTER.
+    """The ALTER STREAM that adds the columns of another ALTER; else the CREATE OR REPLACE of an entry with
+    the columns that an ALTER adds, and without those that it drops, or its CREATE under the name that it is
+    given. "" where a secret would stand in it. change: the ALTER.
     """
     name = renamed_to(change)
     changed = replace(entry, options=tuple((k, _reference(k, v)) for k, v in entry.options))
     if entry.columns:
-        dropped = dropped_columns(change)
+        dropped, added = dropped_columns(change), _columns(added_columns(change))
+        if added and not dropped and isinstance(entry, Stream):
+            return f"ALTER STREAM {quote_name(entry.name)} ADD COLUMNS{columns_sql(added)}"
         left = tuple(c for c in entry.columns if c.name.casefold() not in dropped)
-        changed = replace(changed, columns=(*left, *_columns(added_columns(change))))
+        changed = replace(changed, columns=(*left, *added))
     if name:
         changed = replace(changed, name=name)
     query = catalog.queries.get(entry.name.casefold()) if isinstance(entry, Sink) else None

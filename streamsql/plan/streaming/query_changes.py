@@ -16,8 +16,9 @@ from typing import Any
 from streamsql.connectors.registry import connectors
 from streamsql.definition_sql import column_sql
 from streamsql.definitions import Sink, Stream, promoted_name
-from streamsql.language.query_clauses import clauses_of
+from streamsql.language.query_clauses import clauses_of, declared, words_in
 from streamsql.language.redaction import redact
+from streamsql.language.struct_types import is_wider
 from streamsql.plan.plans import Run
 from streamsql.secrets import HIDDEN, redact_option
 
@@ -46,11 +47,11 @@ class Change:
     effect: str = MIXED
 
 
-def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[str, Any]:
+def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None, operators: str = "") -> dict[str, Any]:
     """The facts about a query that are stored with its checkpoint, as plain values for `changes`.
 
-    state: its state operators (kind, types of keys and values), None if not known. Secret options are
-    omitted.
+    state: its state operators (kind, types of keys and values), None if not known; operators: a digest of
+    all that these and the joins compute, "" if not known. Secret options are omitted.
     """
     return {
         "select": redact(run.query.text),
@@ -58,6 +59,7 @@ def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[st
         "streams": [_entry(s) for s in run.reads.streams],
         "sinks": [_entry(t.sink) for t in run.targets],
         "state": state,
+        "operators": operators,
     }
 
 
@@ -82,7 +84,8 @@ def _entry(entry: Stream | Sink) -> dict[str, Any]:
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """The changes between two results of `facts_of`, without those that have no effect."""
-    changes = [*_sources(old["streams"], new["streams"]), *_texts("", old["select"], new["select"])]
+    changes = [*_sources(old["streams"], new["streams"], _unchanged(old, new))]
+    changes += _texts("", old["select"], new["select"])
     changes += _state(old["state"], new["state"])
     changes += _sinks(old["sinks"], new["sinks"])
     if old["mode"] != new["mode"]:
@@ -93,10 +96,55 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
 def entry_changes(old: Stream | Sink, new: Stream | Sink) -> list[Change]:
     """The changes of a stream or sink for which a query with a checkpoint has to begin anew."""
     before, after = [_entry(old)], [_entry(new)]
-    return list(_sinks(before, after) if isinstance(new, Sink) else _sources(before, after))
+    return list(_sinks(before, after) if isinstance(new, Sink) else _sources(before, after, None))
 
 
-def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
+@dataclass(frozen=True)
+class _Unchanged:
+    """A query that does the same with its state as before. words: the folded words of its texts and of those
+    of the streams that it reads; keeps_no_type: whether it may read wider types, as it has no state and its
+    rows are in live tables only.
+    """
+
+    words: frozenset[str]
+    keeps_no_type: bool
+
+
+def _unchanged(old: Mapping[str, Any], new: Mapping[str, Any]) -> _Unchanged | None:
+    """The query, if it has no state, or that of the same operators as before."""
+    stateless, operators = old["state"] == new["state"] == [], old.get("operators")
+    if not stateless and (not operators or operators != new.get("operators")):
+        return None
+    texts = (new["select"], *(s["query"] for s in new["streams"]))
+    words = frozenset().union(*map(words_in, texts))
+    return _Unchanged(words, stateless and all(s["connector"] == "memory" for s in new["sinks"]))
+
+
+def _columns(what: str, old: list[str], new: list[str], query: _Unchanged | None) -> Iterator[Change]:
+    """The changes of the columns of a stream, as they are declared. Columns behind those that it had change
+    nothing for a query that is unchanged, unless it has their names for something else, or a NATURAL JOIN may
+    now compare them.
+    """
+    behind = new[len(old) :]
+    pairs = zip(old, new[: len(old)], strict=True) if len(new) >= len(old) else ()
+    if query is None or not pairs or not all(_holds(then, now, query) for then, now in pairs):
+        yield from _listed(what, old, new)
+        return
+    named = [column for column in behind if declared(column)[0].casefold() in query.words]
+    if named:
+        yield Change(f"{what}: {', '.join(named)} added, and the query has that name already")
+    elif behind and "natural" in query.words:
+        yield Change(f"{what}: {', '.join(behind)} added, which NATURAL JOIN may compare")
+
+
+def _holds(old: str, new: str, query: _Unchanged) -> bool:
+    """Whether a column is as it was for an unchanged query, or of a wider type."""
+    (name, kind), (new_name, new_kind) = declared(old), declared(new)
+    same = kind.casefold() == new_kind.casefold() or (query.keeps_no_type and is_wider(kind, new_kind))
+    return name == new_name and same
+
+
+def _sources(old: list[Any], new: list[Any], query: _Unchanged | None) -> Iterator[Change]:
     before, after = ([s for s in streams if s["connector"]] for streams in (old, new))
     if len(before) != len(after):
         gone = sorted({s["name"] for s in before} - {s["name"] for s in after})
@@ -105,7 +153,7 @@ def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
         yield from (Change(f"sources: {name} is also read now", REFUSED) for name in come)
     else:
         for then, now in zip(before, after, strict=True):
-            yield from _source(then, now)
+            yield from _source(then, now, query)
     queries = {s["name"].casefold(): s for s in old if not s["connector"]}
     for now in new:
         then = queries.get(now["name"].casefold())
@@ -114,7 +162,7 @@ def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
             yield from _pair(f"watermark of {now['name']}", then["watermark"], now["watermark"])
 
 
-def _source(old: Any, new: Any) -> Iterator[Change]:
+def _source(old: Any, new: Any, query: _Unchanged | None) -> Iterator[Change]:
     """The changes of one source. Spark identifies a source only by its position in the query."""
     name = new["name"]
     if _kind(old["connector"]) != _kind(new["connector"]):
@@ -123,8 +171,12 @@ def _source(old: Any, new: Any) -> Iterator[Change]:
         return
     yield from _pair(f"connector of {name}", old["connector"], new["connector"])
     yield from _pair(f"format of {name}", old["format"], new["format"])
-    yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in _PACE)
-    yield from _listed(f"columns of {name}", old["columns"], new["columns"])
+    by_registry = any(key.casefold() == "schemaregistry" for key in new["options"])
+    pace = (
+        _PACE | {"avroschema"} if by_registry else _PACE
+    )  # each message names its schema; columns are compared
+    yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in pace)
+    yield from _columns(f"columns of {name}", old["columns"], new["columns"], query)
     yield from _pair(f"watermark of {name}", old["watermark"], new["watermark"])
     yield from _pair(f"handling of malformed rows of {name}", old["malformed"], new["malformed"])
 

@@ -7,8 +7,10 @@ folder that holds a file. The generation around the checkpoint holds a marker, t
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
@@ -151,7 +153,8 @@ def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[st
 
 def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
     """The facts of a query, to be compared with those in its checkpoint. frame: its result."""
-    return facts_of(plan, mode, _state_of(frame))
+    state = _state_of(frame)
+    return facts_of(plan, mode, state, _digest_of_operators(frame) if state else "")
 
 
 def check_unchanged(
@@ -255,6 +258,43 @@ def _state_of(frame: Any) -> list[dict[str, Any]] | None:
         return list(_operators(frame._jdf.queryExecution().analyzed()))
     except Exception:  # an unknown kind of plan
         return None
+
+
+def _digest_of_operators(frame: Any) -> str:
+    """A digest of what the stateful operators and joins of a streaming DataFrame compute, and of which
+    columns, once Spark has left out those that are not needed; "" when that cannot be determined. Their texts
+    may hold secrets.
+    """
+    try:
+        optimizer = frame._jdf.sparkSession().sessionState().optimizer()
+        texts = "\n".join(_written(optimizer.execute(frame._jdf.queryExecution().analyzed())))
+        return hashlib.sha256(texts.encode()).hexdigest()
+    except Exception:  # an unknown kind of plan
+        return ""
+
+
+_NUMBER_OF_COLUMN = re.compile(r"#\d+L?")
+
+
+def _written(plan: Any) -> Iterator[str]:
+    if not plan.isStreaming():
+        return
+    children = _elements(plan.children())
+    for child in children:
+        yield from _written(child)
+    kind = plan.getClass().getSimpleName()
+    if kind == "Join" or _OPERATORS.get(kind) == "processor":  # its state may have all columns of its input
+        columns = (
+            f"{c.name()} {c.dataType().simpleString()}" for n in children for c in _elements(n.output())
+        )
+        yield f"{_text(plan)} of {', '.join(columns)}"
+    elif kind == "Aggregate" or kind in _OPERATORS:
+        yield _text(plan)
+
+
+def _text(plan: Any) -> str:
+    """A node of a plan, without the numbers that Spark gives to columns anew in each plan."""
+    return _NUMBER_OF_COLUMN.sub("", plan.simpleString(2**31 - 1))
 
 
 _OPERATORS = {

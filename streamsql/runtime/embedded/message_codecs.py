@@ -114,17 +114,80 @@ class ProtobufKind:
             self._class = message_factory.GetMessageClass(pool.FindMessageTypeByName(self.message))
         return self._class
 
-    def read(self, payload):
-        """The fields of a serialized message as a dict; None if the bytes are not such a message."""
+    def read(self, payload, names):
+        """The fields of these names of a serialized message as a dict; None if the bytes are not such a
+        message, or were written by a message type that has another type for one of them.
+        """
         if payload is None:
             return None
         try:
-            return self._row(self.make().FromString(payload))
+            message = self.make().FromString(payload)
+            if message.SerializeToString() != payload and not self._fits(payload, message.DESCRIPTOR, names):
+                return None
+            return self._row(message, names)
         except Exception:
             return None
 
-    def _row(self, message):
-        return {field.name: self._value(message, field) for field in message.DESCRIPTOR.fields}
+    def _row(self, message, names=None):
+        from google.protobuf.unknown_fields import UnknownFieldSet
+
+        fields = [f for f in message.DESCRIPTOR.fields if names is None or f.name in names]
+        numbers = {f.number: f for f in fields}
+        for unknown in UnknownFieldSet(message):
+            field = numbers.get(unknown.field_number)
+            if field is not None and (field.enum_type is None or unknown.wire_type):
+                raise ValueError(f"{field.name} is of another type")
+        return {field.name: self._value(message, field) for field in fields}
+
+    def _fits(self, payload, kind, names=None):
+        """Whether the numbers of a serialized message fit into its fields. The parser cuts off what is too
+        long for a field of 32 bits: the writer had one of 64.
+        """
+        at = 0
+        while at < len(payload):
+            key, at = self._varint(payload, at)
+            field, wire = kind.fields_by_number.get(key >> 3), key & 7
+            if wire in (3, 4):
+                return True  # a group, which only old message types have
+            values, part = [], b""
+            if wire == 0:
+                value, at = self._varint(payload, at)
+                values.append(value)
+            elif wire == 2:
+                size, at = self._varint(payload, at)
+                part, at = payload[at : at + size], at + size
+            else:
+                at += 8 if wire == 1 else 4
+            if field is None or (names is not None and field.name not in names):
+                continue
+            if part and field.message_type is not None and not self._fits(part, field.message_type):
+                return False
+            place = 0
+            while place < len(part) and self._bits(field):  # a packed list
+                value, place = self._varint(part, place)
+                values.append(value)
+            if not all(self._is_of(value, self._bits(field)) for value in values):
+                return False
+        return True
+
+    def _bits(self, field):
+        """How many bits the numbers of a field have, with a minus for signed ones that Protobuf extends to
+        64; 0 for other types.
+        """
+        bits = {field.TYPE_INT32: -32, field.TYPE_ENUM: -32, field.TYPE_UINT32: 32, field.TYPE_SINT32: 32}
+        return 1 if field.type == field.TYPE_BOOL else bits.get(field.type, 0)
+
+    def _is_of(self, value, bits):
+        if bits < 0:
+            return value < 1 << 31 or value >= (1 << 64) - (1 << 31)
+        return not bits or value < 1 << bits
+
+    def _varint(self, payload, at):
+        value = shift = 0
+        while payload[at] & 128:
+            value |= (payload[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+        return value | payload[at] << shift, at + 1
 
     def _value(self, message, field):
         value = getattr(message, field.name)
@@ -190,11 +253,12 @@ def protobuf_reader(file, message, columns):
     from pyspark.sql.types import _parse_datatype_string
 
     kind = ProtobufKind(file, message)
-    arrow_type = to_arrow_type(_parse_datatype_string(columns))
+    types = _parse_datatype_string(columns)
+    arrow_type, names = to_arrow_type(types), set(types.names)
 
     @F.arrow_udf(columns)
     def read(payloads: pa.Array) -> pa.Array:
-        return pa.array([kind.read(payload) for payload in payloads.to_pylist()], type=arrow_type)
+        return pa.array([kind.read(payload, names) for payload in payloads.to_pylist()], type=arrow_type)
 
     return read
 

@@ -19,6 +19,15 @@ _BY_HEADER = (
     "a stream reads files with one header: move the file to a folder of its own, for another stream; "
     "or OPTIONS (enforceSchema 'true'), which takes the columns by their position"
 )
+_BEHIND = "ALTER STREAM name REFRESH SCHEMA takes new columns behind those of before; else "
+_PARQUET_TYPE = re.compile(
+    r"when reading Parquet column \[([^\]]*)\]\. Expected Spark type (\S+), actual Parquet type (\w+)"
+)
+_AVRO_TYPE = re.compile(r"Cannot convert Avro type (\{.*?\}) to SQL type (STRUCT<.*>)\.")
+_BY_TYPE = (
+    "a column has one type: CREATE OR REPLACE STREAM with the new type, or move the file to a folder of its "
+    "own, for another stream"
+)
 SKIP_ROWS = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them"
 # A fragment of an exception's text → the cause.
 _CAUSES = (
@@ -49,7 +58,19 @@ def file_words(text: str, *, of_query: bool = True) -> Words | None:
         if lengths:
             detail = f"the header has {lengths.group(1)} names, and the stream {lengths.group(2)} columns"
         fact = f"the header of {file} is not that of the columns of the stream"
-        return Words(fact, detail, _BY_HEADER, "HEADER_MISMATCH")
+        more = lengths is not None and int(lengths[1]) > int(lengths[2])
+        return Words(fact, detail, (_BEHIND if more else "") + _BY_HEADER, "HEADER_MISMATCH")
+    column, record = _PARQUET_TYPE.search(text), _AVRO_TYPE.search(text)
+    if column or record:
+        fact = f"the columns of {file} have other types than those of the stream"
+        if column:
+            name = column[1].replace(", ", ".")
+            detail = f"{name} is {column[2]} in the stream, and {column[3]} of Parquet in the file"
+        else:
+            assert record
+            detail = f"the file: {record[1]}\nthe columns: {record[2]}"
+        hint = _BY_TYPE + ("; ALTER STREAM name REFRESH SCHEMA takes wider types" if of_query else "")
+        return Words(fact, detail, hint, "WRONG_TYPE")
     row = _ROW.search(text)
     if row:
         shown = row.group(1).strip()

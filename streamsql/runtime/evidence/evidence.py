@@ -106,7 +106,7 @@ class Evidence:
             plan = start_plan(self.query, self.parts.context())
         except StreamsqlError:  # START QUERY tells
             return []
-        return changes(then, compared_facts(plan, then["mode"], then["state"]))
+        return changes(then, compared_facts(plan, then["mode"], then["state"], then.get("operators", "")))
 
     @property
     def mode(self) -> str:

@@ -42,7 +42,7 @@ from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
-from streamsql.runtime.preflight.schema_files import with_schema_file
+from streamsql.runtime.preflight.schema_files import check_described, with_schema_file
 from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.workspace import dropped
 from streamsql.runtime.workspace.owned_folders import empty_trash, is_owned, set_aside
@@ -52,20 +52,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     name = plan.stream.name
     if plan.exists(parts.catalog):
         return Done(message=f"stream {name} already exists")
-    if parts.config.stand_ins:
-        plan = without_source(plan)
-    if plan.path:
-        check_path(plan.path)
-        check_file_names(plan.stream, plan.path.span)
-    if plan.code:
-        check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
-    _check_charsets(parts, plan.stream, statement)
-    entry, notes = with_schema_file(plan.stream, plan.schema_file), tuple[Note, ...]()
-    if plan.infer is not None or not parts.config.stand_ins:
-        entry = with_schema(entry)
-    if plan.infer is not None:
-        entry, notes = _inferred(parts, replace(plan, stream=entry), statement)
-    _check_types(parts, entry)
+    entry, notes = checked_stream(parts, plan, statement)
     if not parts.config.stand_ins:
         again = isinstance(statement, CreateStream) and statement.or_replace
         check_headers(entry, plan.path, "CREATE OR REPLACE" if again else "CREATE")
@@ -83,6 +70,30 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
     parts.update(plan.applied)
     return Done((*notes, *_unsaved_secrets(parts, entry)), f"stream {name} created")
+
+
+def checked_stream(
+    parts: SessionParts, plan: plans.DefineStream, statement: Statement
+) -> tuple[Stream, tuple[Note, ...]]:
+    """(the stream of a plan, with the columns that its source shows where it declares none; notes about
+    them). Raises faults for what is not as the stream says; the headers of csv files are not compared.
+    """
+    if parts.config.stand_ins:
+        plan = without_source(plan)
+    if plan.path:
+        check_path(plan.path)
+        check_file_names(plan.stream, plan.path.span)
+    if plan.code:
+        check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
+    _check_charsets(parts, plan.stream, statement)
+    entry, notes = with_schema_file(plan.stream, plan.schema_file), tuple[Note, ...]()
+    if plan.infer is not None or not parts.config.stand_ins:
+        entry = with_schema(entry)
+        check_described(entry)
+    if plan.infer is not None:
+        entry, notes = _inferred(parts, replace(plan, stream=entry), statement)
+    _check_types(parts, entry)
+    return entry, notes
 
 
 _TIME = re.compile(r"\bTIME\b(?=\s*([(,>]|$))", re.IGNORECASE)

@@ -35,15 +35,7 @@ def check_headers(stream: Stream, path: Name | None, create: str) -> None:
 
     path: of the statement; create: the words with which the stream is defined in a proposal.
     """
-    folder = local_path(stream.option("path"))
-    if not binds_by_name(stream) or not stream.columns or folder is None:
-        return
-    files = islice(_files(stream, Path(folder)), MOST)
-    headers = [(file, names) for file in files if (names := _header(stream, file))]
-    declared = [
-        c.name.casefold() for c in stream.columns if c.name != stream.option("columnNameOfCorruptRecord")
-    ]
-    others = [(file, names) for file, names in headers if not _same(names, declared, file)]
+    headers, others = _headers(stream)
     if not others:
         return
     file, names = others[0]
@@ -62,6 +54,41 @@ def check_headers(stream: Stream, path: Name | None, create: str) -> None:
         span=path.span if path else None,
         code="HEADER_MISMATCH",
     )
+
+
+def header_notes(stream: Stream) -> tuple[Note, ...]:
+    """A note about files with another header than that of the columns of a stream, which a query that has
+    not read them yet cannot read.
+    """
+    _, others = _headers(stream)
+    if not others:
+        return ()
+    file, names = others[0]
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    text = f"{file}{more} has the header {', '.join(names)}: a query that has still to read it fails"
+    return (Note("OTHER_HEADERS", text),)
+
+
+def newest_file(stream: Stream) -> Path | None:
+    """The file of a stream that was written last; None where its files are not local ones."""
+    folder = local_path(stream.option("path"))
+    files = _files(stream, Path(folder)) if folder is not None else iter(())
+    return max(files, key=lambda file: (file.stat().st_mtime, file.name), default=None)
+
+
+def _headers(stream: Stream) -> tuple[list[tuple[Path, list[str]]], list[tuple[Path, list[str]]]]:
+    """The local files whose headers are compared with the columns of a stream, with these headers: all of
+    them, and those with other columns.
+    """
+    folder = local_path(stream.option("path"))
+    if not binds_by_name(stream) or not stream.columns or folder is None:
+        return [], []
+    files = islice(_files(stream, Path(folder)), MOST)
+    headers = [(file, names) for file in files if (names := _header(stream, file))]
+    declared = [
+        c.name.casefold() for c in stream.columns if c.name != stream.option("columnNameOfCorruptRecord")
+    ]
+    return headers, [(file, names) for file, names in headers if not _same(names, declared, file)]
 
 
 def quoting_notes(stream: Stream) -> tuple[Note, ...]:
@@ -121,13 +148,13 @@ def _header(stream: Stream, file: Path) -> list[str]:
         return []
 
 
-def _of_folders(file: Path) -> set[str]:
+def of_folders(file: Path) -> set[str]:
     """The columns whose values are in the names of the folders of a file."""
     return {part.partition("=")[0].casefold() for part in file.parent.parts if "=" in part}
 
 
 def _same(names: list[str], declared: list[str], file: Path) -> bool:
-    return [n.casefold() for n in names] == [c for c in declared if c not in _of_folders(file)]
+    return [n.casefold() for n in names] == [c for c in declared if c not in of_folders(file)]
 
 
 def _renamed(
@@ -154,5 +181,5 @@ def _in_order(columns: tuple[Column, ...], names: list[str], file: Path) -> tupl
         in_place = columns[at] if at < len(columns) and columns[at].name.casefold() not in used else None
         column = by_name.get(name.casefold()) or in_place
         found.append(replace(column, name=name) if column else Column(name, "STRING"))
-    folders = _of_folders(file) - used
+    folders = of_folders(file) - used
     return (*found, *(c for c in columns if c.name.casefold() in folders))

@@ -226,11 +226,11 @@ def test_l_changed_since_another_console_ran_it(opened: Open) -> None:  # noqa: 
     )
     again = opened()
     assert again.run("WHY QUERY t;")[0].proposal == "START QUERY t;"
-    again.run("CREATE OR REPLACE STREAM s (k STRING, more INT) USING values;")
+    again.run("CREATE OR REPLACE STREAM s (more INT, k STRING) USING values;")
     shown = again.run("WHY QUERY t;")[0]
     assert ("changed", "columns of s: more INT added") in shown.rows
     again.run(shown.proposal)
-    again.run("INSERT INTO s VALUES ('2', 2); AWAIT QUERY t IDLE;")
+    again.run("INSERT INTO s VALUES (2, '2'); AWAIT QUERY t IDLE;")
     assert again.rows("SELECT * FROM t;") == [("2",)]
 
 
@@ -238,7 +238,7 @@ def test_l_stopped_and_changed_since(console: Console) -> None:
     console.run(
         """CREATE STREAM s (k STRING) USING values; CREATE LIVE TABLE t AS SELECT k FROM s;
         INSERT INTO s VALUES ('1'); AWAIT QUERY t IDLE; STOP QUERY t;
-        CREATE OR REPLACE STREAM s (k STRING, more INT) USING values;"""
+        CREATE OR REPLACE STREAM s (more INT, k STRING) USING values;"""
     )
     shown, facts = why(console, "QUERY t")
     assert shown.verdict == "t is stopped, and has changed since its checkpoint was created"
