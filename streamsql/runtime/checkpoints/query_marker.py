@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -152,9 +152,25 @@ def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[st
 
 
 def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
-    """The facts of a query, to be compared with those in its checkpoint. frame: its result."""
-    state = _state_of(frame)
-    return facts_of(plan, mode, state, _digest_of_operators(frame) if state else "")
+    """The facts of a query, without the digest of its operators. frame: its result."""
+    return facts_of(plan, mode, _state_of(frame))
+
+
+def with_operators(facts: dict[str, Any], frame: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a query, to be compared with those in its checkpoint. recorded: these; the digest of the
+    operators takes Spark milliseconds, and is the recorded one where nothing else has changed.
+    """
+    if not facts["state"]:
+        return facts
+    same = all(recorded.get(name) == facts[name] for name in ("select", "streams", "state"))
+    operators = (recorded.get("operators") if same else "") or _digest_of_operators(frame)
+    return facts | {"operators": operators}
+
+
+def recorded_facts(folder: Folder, plan: Run) -> dict[str, Any]:
+    """The facts that the checkpoint of a query records; {} without any, or where they cannot be read."""
+    content = read_marker(folder) or ({} if plan.query.checkpoint else read_marker(folder.above))
+    return content.get("facts") or {}
 
 
 def check_unchanged(

@@ -11,7 +11,14 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.errors import Note
 from streamsql.plan import plans
 from streamsql.plan.changes import Changes
-from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now, write_marker
+from streamsql.runtime.checkpoints.query_marker import (
+    Folder,
+    check_unchanged,
+    facts_now,
+    recorded_facts,
+    with_operators,
+    write_marker,
+)
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.live.recorded_progress import of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.database_types import check_database_types
@@ -193,6 +200,7 @@ class StreamingStart:
         self.aside = ""
         self.generation = Generation(Path(), new=False)
         self.before = before_start(parts, plan)
+        self.recorded = dict[str, Any]()
 
     def checks(self) -> tuple[Step, ...]:
         """What is checked before Spark analyses the query."""
@@ -242,14 +250,16 @@ class StreamingStart:
         self.env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
         self.choice = self.parts.queries.prepare(self.plan, self.env, fresh=self.replaces)
         result = self.env["result"]
-        self.facts = functools.cache(functools.partial(facts_now, self.plan, self.choice.mode, result))
+        self.first_facts = functools.cache(functools.partial(facts_now, self.plan, self.choice.mode, result))
+        self.facts = functools.cache(lambda: with_operators(self.first_facts(), result, self.recorded))
 
     def compare(self) -> None:
         """Compare the query with the one that the checkpoint records."""
         if self.plan.transient:
             return
-        self.facts()
+        self.first_facts()
         if not self.anew:
+            self.recorded = recorded_facts(self.folder, self.plan)
             defined = self.plan.query.name.casefold() in self.parts.catalog.queries
             if self.old is not None:
                 check_checkpoint(self.plan, self.old, self.folder)
@@ -299,7 +309,7 @@ class StreamingStart:
         self.code = self.parts.modules.digests(self.plan.reads.functions)
         if self.generation.new and not self.plan.transient:
             folder = Folder(self.parts.spark, str(self.generation.folder))
-            write_marker(folder, self.plan, self.facts(), self.code)
+            write_marker(folder, self.plan, self.first_facts(), self.code)
 
     def keep_rows(self) -> None:
         """Put the rows of the live tables that the query writes into env: the existing rows, or new ones.
