@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Name, Statement, StatementWithBody, clause, count_of
 from streamsql.language.statements.binder import names_of
@@ -75,16 +75,8 @@ class Rollback(Statement):
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
         number, names = node.get("Number"), names_of(node, "LiveTableName")
-        if number is None:
-            return {"names": names}
-        if len(names) > 1:
-            raise SyntaxFault(
-                "TO GENERATION is about one live table",
-                hint="a ROLLBACK for each",
-                span=number.span,
-                code="CLAUSE_CONFLICT",
-            )
-        return {"names": names, "generation": count_of(number, "GENERATION takes a whole number")}
+        generation = count_of(number, "GENERATION takes a whole number") if number else None
+        return {"names": names, "generation": generation}
 
 
 @dataclass(frozen=True, kw_only=True)

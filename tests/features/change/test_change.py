@@ -264,7 +264,8 @@ def test_changes_of_several_tables_are_put_in_use_together(opened: Open) -> None
     third.run("START QUERY ALL; ROLLBACK t, big;" + IDLE)
     assert sorted(third.rows("SELECT * FROM big;")) == [("a",), ("b",), ("c",)]
     assert sorted(third.rows("SELECT * FROM t;")) == [("a", 4), ("b", 11), ("c", 4)]
-    assert refusal(third, "ROLLBACK t, big TO GENERATION 1;").code == "CLAUSE_CONFLICT"
+    with pytest.raises(StreamsqlError, match="did not expect TO here|found TO"):
+        third.run("ROLLBACK t, big TO GENERATION 1;")
 
 
 def test_what_a_change_reads_is_staged_before_it(console: Console) -> None:
