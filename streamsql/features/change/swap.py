@@ -11,19 +11,20 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.definitions import Query, is_staged, promoted_name, staged_name
-from streamsql.errors import Source
+from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.plan import planner, plans
 from streamsql.plan.statements.existing import entries_of
 from streamsql.runtime.checkpoints.batch_history import history_file
-from streamsql.runtime.embedded.durable_files import remove_file, write_file
+from streamsql.runtime.embedded.durable_files import remove_file, sync_folder, write_file
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
@@ -142,6 +143,7 @@ def saved(places: Places, table: str) -> None:
     generation = Generations(places.query(table), CURRENT).current
     if generation is not None:
         remove_file(generation / _TO_DEFINE)
+        sync_folder(generation)  # it must not come back: the definition may change
 
 
 def _unlink_staged(places: Places, query: str) -> None:
@@ -160,25 +162,42 @@ def _unlink_staged(places: Places, query: str) -> None:
     staged.unlink()
 
 
-def complete(parts: SessionParts) -> None:
-    """Complete what a crash has interrupted in a workspace that was opened. Raises OSError, faults."""
+def complete(parts: SessionParts) -> list[str]:
+    """Complete what a crash has interrupted in a workspace that was opened. Returns warnings about what
+    cannot be completed.
+    """
     queries = [query for query in parts.catalog.named(None) if query.live_table]
     tables = [query.name for query in queries if not is_staged(query.name)]
-    for table in tables:
-        record = _record(parts.places, table)
-        for other, number in record["together"].items() if record else ():
-            generations = Generations(parts.places.query(other), CURRENT)
-            if generations.current is None or generations.current.name != number:
-                generations.publish(generations.folder / number)
-    finished = [table for table in tables if finish(parts.places, table, _completed(parts, table))]
+    warnings, finished = list[str](), list[str]()
+
+    def finish_one(table: str) -> None:
+        if finish(parts.places, table, _completed(parts, table)):
+            finished.append(table)
+
+    for step in (partial(_put_others_in_use, parts.places), finish_one):
+        for table in tables:
+            try:
+                step(table)
+            except (OSError, ValueError, KeyError, StreamsqlError) as error:
+                warnings.append(f"{table}: its definition may be that of another generation: {error}")
     if finished:
         parts.workspace.save()
     for table in finished:
         saved(parts.places, table)
     for table in (table for table in tables if parts.catalog.staged(table) is None):
         for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
-            with suppress(OSError):
+            with suppress(OSError, StreamsqlError):
                 Generations(parts.places.query(query), STAGED).remove()
+    return list(dict.fromkeys(warnings))
+
+
+def _put_others_in_use(places: Places, table: str) -> None:
+    """Put the generations in use that were to be in use together with that of a live table."""
+    record = _record(places, table)
+    for other, number in record["together"].items() if record else ():
+        generations = Generations(places.query(other), CURRENT)
+        if generations.current is None or generations.current.name != number:
+            generations.publish(generations.folder / number)
 
 
 def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, str]], None]:

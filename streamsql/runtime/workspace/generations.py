@@ -127,7 +127,7 @@ class Generations:
         """The generations that were in use, the one that was left last first."""
         linked = self._linked()
         folders = (self.folder / str(number) for number in self._numbers())
-        found = (_left(folder) for folder in folders if folder.name not in linked)
+        found = (_left(folder) for folder in folders if folder.name not in linked and is_owned(folder))
         return sorted((left for left in found if left is not None), key=lambda left: left.at, reverse=True)
 
     def clear(self, keep: int) -> None:

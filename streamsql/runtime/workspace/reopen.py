@@ -70,7 +70,7 @@ def reopen(parts: SessionParts) -> Reopened:
             warnings.append(f"{translate(error).message}; {place}")
     warnings += _move_over(parts)
     for complete in extensions("reopened"):
-        complete(parts)
+        warnings += complete(parts)
     notes = [] if store.unread else _clear_up(parts, store.folder)
     return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings), _stopped(parts))
 

@@ -539,3 +539,22 @@ def test_ctrl_c_leaves_both_as_they_were(console: Console) -> None:
     assert sorted(console.rows("SELECT * FROM t;")) == BEFORE
     assert [row[1] for row in console.rows("SHOW STAGED;")] == ["running"]
     console.run("DROP STAGED t;")
+
+
+@pytest.mark.parametrize("damage", ["link", "record"])
+def test_a_damaged_folder_does_not_keep_a_workspace_from_opening(
+    opened: Open, tmp_path: Path, damage: str
+) -> None:
+    console = opened()
+    console.run(STREAM + ROWS + TOTALS + "CREATE LIVE TABLE other AS SELECT k FROM s;" + IDLE)
+    console.session.close()
+    folder = tmp_path / "w/run/queries/t"
+    if damage == "link":
+        (folder / "current").unlink()
+        (folder / "current").symlink_to("../../elsewhere")
+    else:
+        (folder / "1/to_define.json").write_text("{")
+    again = opened()
+    assert [w for w in again.warnings if w.startswith("t: its definition may be that of another generation")]
+    again.run("START QUERY other;" + "AWAIT QUERY other IDLE;")
+    assert len(again.rows("SELECT * FROM other;")) == 3
