@@ -34,7 +34,7 @@ DOCUMENTING = (
 """The tests of pages, lists and examples that name what a feature has (two have --metrics): without it they fail."""
 
 RANDOM = ("test_the_next_token_is_among_the_completions",)
-"""Draws other statements from another grammar, and has no text for QueryStart (FROM … INSERT INTO)."""
+"""Draws other statements from another grammar."""
 
 SCRIPT = """
 CREATE STREAM s (word STRING, n INT) USING values;

@@ -283,6 +283,10 @@ class Walk:
         interval = [Atom("word", "INTERVAL"), *self.rule("IntervalPart")]
         return self.one_of([[text], interval, [Atom("word", "interval"), text]])
 
+    def of_Insert(self) -> list[Atom]:
+        """INSERT INTO …; FROM … INSERT INTO is read by other tests: its SELECT has no FROM of its own."""
+        return self.tree(tree_of("Insert")[1])
+
     def of_SparkHead(self) -> list[Atom]:
         return self.tree(self.one_of([o for o in tree_of("SparkHead")[1:] if o[1] not in OWN_HEADS]))
 
