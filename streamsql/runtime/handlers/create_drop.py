@@ -278,8 +278,8 @@ def _trash_folder(parts: SessionParts, plan: plans.Drop, statement: Statement) -
     if not isinstance(statement, DropQuery):
         return None
     names = {name.casefold() for field, name in plan.entries if field == "queries"}
-    queries = [parts.catalog.queries[name] for name in names]
-    queries = [query for query in queries if not query.owner and not is_staged(query.name)]
+    dropped_now = (query for name, query in parts.catalog.queries.items() if name in names)
+    queries = [query for query in dropped_now if not query.owner and not is_staged(query.name)]
     return dropped.begin(parts, queries) if queries else None
 
 
