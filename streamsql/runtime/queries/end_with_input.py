@@ -17,7 +17,8 @@ from streamsql.runtime.queries.run import GOING_ON, Running
 def end_with_input(queries: Queries, running: Running) -> None:
     """Let a query over live tables, which was just started, end by itself: after its own stages have ended,
     the queries that feed its live tables have processed what is available to them now, and it was computed
-    from their rows. A query that feeds it and does not run adds nothing: its rows are used as they are.
+    from their rows. A query that feeds it and is stopped adds nothing: its rows are used as they are. A query
+    that feeds it and has failed fails it.
     """
     stages = [stage.query.name.casefold() for stage in running.stages]
     feeding = queries.refreshes.feeding(*running.plan.query.inputs)
@@ -39,7 +40,7 @@ def _await_and_end(queries: Queries, running: Running, stages: list[str], inputs
 
     try:
         queries.wait(stages, cancel, idle=False, timeout=None, tell=tell)
-        for name in _going_on(queries, inputs):
+        for name in _going_on_or_failed(queries, inputs):
             with suppress(_HasReadAll):
                 queries.wait([name], cancel, idle=True, timeout=None, tell=tell)
         while not refreshes.settled(refresher):
@@ -73,8 +74,9 @@ def _has_read_all(running: Running, first: int) -> bool:
     return all(latest == end if latest else not limited for latest, end in ends)
 
 
-def _going_on(queries: Queries, names: list[str]) -> list[str]:
-    return [name for name in names if name in queries.all and queries.all[name].status() in GOING_ON]
+def _going_on_or_failed(queries: Queries, names: list[str]) -> list[str]:
+    statuses = (*GOING_ON, "FAILED")
+    return [name for name in names if name in queries.all and queries.all[name].status() in statuses]
 
 
 def _not_refreshed(name: str, table: str) -> QueryFault:
