@@ -67,6 +67,7 @@ Open = Callable[..., Opened]
 def opened(spark: Any, tmp_path: Path) -> Iterator[Open]:
     """Opens the one workspace of the test; the console before is left first."""
     before: list[Opened] = []
+    spark.conf.set("spark.sql.session.timeZone", "UTC")  # a test before may have left that of the machine
 
     def make(*, started: bool = True) -> Opened:
         for old in before:
