@@ -357,9 +357,8 @@ def console(spark: Any, tmp_path: Path) -> Iterator[Console]:
 @contextmanager
 def fresh_console(spark: Any, folder: Path) -> Iterator[Console]:
     settings = Settings.make(MASTER, {})
-    spark.conf.set("spark.sql.session.timeZone", "UTC")  # a test before may have left that of the machine
     made = Console(Session(Config(settings, folder / "console", folder / "log", cache_folder()), spark))
-    before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions",)}
+    before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions", "spark.sql.session.timeZone")}
     yield made
     made.session.close()
     # What follows is no part of the last statement, whose jobs may have been cancelled.

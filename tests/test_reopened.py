@@ -67,7 +67,7 @@ Open = Callable[..., Opened]
 def opened(spark: Any, tmp_path: Path) -> Iterator[Open]:
     """Opens the one workspace of the test; the console before is left first."""
     before: list[Opened] = []
-    spark.conf.set("spark.sql.session.timeZone", "UTC")  # a test before may have left that of the machine
+    zone = spark.conf.get("spark.sql.session.timeZone")
 
     def make(*, started: bool = True) -> Opened:
         for old in before:
@@ -80,6 +80,7 @@ def opened(spark: Any, tmp_path: Path) -> Iterator[Open]:
         old.session.close()
         for key in old.session.settings.changed:
             spark.conf.unset(key)
+    spark.conf.set("spark.sql.session.timeZone", zone)
     drop_tables(spark)
 
 
