@@ -198,6 +198,14 @@ def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:
             span=name.span,
             code="CLAUSE_CONFLICT",
         )
+    if statement.late:
+        raise RuleFault(
+            "STAGED and ON LATE INTO exclude each other: the sink would get late rows twice",
+            detail="a staged change runs beside the live table, and writes into no sink",
+            hint="leave out STAGED, or ON LATE INTO",
+            span=statement.late.span,
+            code="CLAUSE_CONFLICT",
+        )
     return replace(statement, name=replace(name, value=staged_name(table.name)), staged=False)
 
 

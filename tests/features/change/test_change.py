@@ -423,6 +423,8 @@ def test_what_is_not_staged_is_not_promoted(opened: Open) -> None:
         == "CIRCULAR_DEFINITION"
     )
     assert refusal(console, "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT nothing FROM s;").code
+    late = "CREATE OR REPLACE LIVE TABLE t STAGED ON LATE INTO m AS SELECT k FROM s;"
+    assert "late rows twice" in refusal(console, late).message
     assert console.rows("SHOW STAGED;") == []
     console.run(STAGED)
     assert (
