@@ -56,6 +56,7 @@ SPECS: dict[str, Spec] = {
         Spec("refresh", "0.5", "seconds between two refreshes of a live view", "seconds"),
         Spec("stages", "on", "run a query in stages that Spark refuses on streams", "choice", ON_OFF),
         Spec("generations", "2", "how many generations of a query stay after they were replaced", "count"),
+        Spec("staged_rate", "0", "files or messages a second for a staged change; 0: no limit", "count"),
         Spec("dialect", "spark", "SQL dialect of the statements; others are translated", "choice", DIALECTS),
         Spec("event_times", "on", "measure event times as they come", "choice", ON_OFF),
         Spec("rules", "on", "read JSON in Spark by the console's own reader", "choice", ON_OFF),

@@ -181,6 +181,10 @@ class Connector:
         """The format of a stream's messages; empty when the connector has no formats."""
         return stream.format or ("text" if self.formats else "")
 
+    def rate_option(self, stream: Stream) -> str:
+        """The option that limits how many files or messages a micro-batch reads; "" if there is none."""
+        return ""
+
     def metadata(self, stream: Stream) -> tuple[Column, ...]:
         """The metadata columns of its messages; `SELECT *` omits them."""
         return ()

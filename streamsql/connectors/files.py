@@ -127,6 +127,9 @@ class FileConnector(Connector):
         )
         self.writes = writes + tuple(s for s in self.own if s.name not in self.read_only)
 
+    def rate_option(self, stream: Stream) -> str:
+        return "" if stream.format == debezium.FORMAT else "maxFilesPerTrigger"
+
     def source(self, stream: Stream, places: Places) -> Node:
         if stream.format == debezium.FORMAT:
             one = (("maxFilesPerTrigger", "1"),) if not stream.option("maxFilesPerTrigger") else ()

@@ -205,6 +205,9 @@ class Kafka(Connector):
     triggers = MICRO_BATCH | {"continuous", "real_time"}
     sink_triggers = MICRO_BATCH | {"continuous", "real_time"}
 
+    def rate_option(self, stream: Stream) -> str:
+        return "maxOffsetsPerTrigger"
+
     def format_of(self, stream: Stream) -> str:
         """The format without FORMAT: avro with a schema registry, json for declared columns, else text."""
         if schema_registry.uses(stream) and not stream.format:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
+from streamsql.connectors.registry import connector
 from streamsql.definitions import ON_SERVER, Sink, Stream
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.query import read_query
-from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.lowering.as_written import as_written
 from streamsql.plan.lowering.lower import Lowered, lower, node_and_shape
@@ -53,7 +54,8 @@ EXTENSIONS = "spark.sql.extensions"
 class Context:
     """The input of planning besides the statement: the catalog, the console's folders, the folder of the
     current script (here), the server, if the console runs on one, the settings of Spark that change what a
-    text means (lowering/as_written.py), and whether Spark may have the parser of an extension.
+    text means (lowering/as_written.py), and whether Spark may have the parser of an extension. staged_rate:
+    how many files or messages of a stream a staged change reads in a second, 0 for no limit.
     """
 
     catalog: Catalog
@@ -61,6 +63,7 @@ class Context:
     here: str = ""
     stages: bool = True
     times: bool = True
+    staged_rate: int = 0
     server: Server | None = None
     changed_language: tuple[str, ...] = ()
     extended: bool = False
@@ -68,6 +71,24 @@ class Context:
     def live_table(self, sink: Sink) -> Sink:
         """A new live table, kept where this console keeps them."""
         return replace(sink, stands_for=ON_SERVER) if self.server else sink
+
+    def of_staged_change(self) -> Context:
+        """The context of a staged change: it reads the staged changes of the live tables that it names, and
+        streams at its own rate.
+        """
+        catalog = self.catalog.with_changes()
+        if self.staged_rate:
+            streams = {key: self._at_rate(stream) for key, stream in catalog.streams.items()}
+            catalog = replace(catalog, streams=streams)
+        return replace(self, catalog=catalog)
+
+    def _at_rate(self, stream: Stream) -> Stream:
+        option = connector(Name(stream.connector)).rate_option(stream) if stream.connector else ""
+        if not option:
+            return stream
+        most = min(self.staged_rate, int(stream.option(option) or self.staged_rate))
+        others = tuple(pair for pair in stream.options if pair[0].casefold() != option.casefold())
+        return replace(stream, options=(*others, (option, str(most))))
 
     def sources(self, *, counts: bool = True, batched: bool = True) -> Sources:
         """The empty sources of a new program. counts: whether it counts malformed messages; batched: whether

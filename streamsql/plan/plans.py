@@ -179,7 +179,8 @@ class Run(Plan):
     (CREATE LIVE TABLE). begins: the start position: "" (the checkpoint), now or beginning (a new checkpoint),
     accept (the checkpoint, although the query has changed). checkpoint: "" for Spark's temporary one. late:
     what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
-    refuses it in every output mode; by_hand: the hint where that is switched off.
+    refuses it in every output mode; by_hand: the hint where that is switched off; pace: when micro-batches
+    begin where the query has no trigger of its own.
     """
 
     query: Query
@@ -199,6 +200,7 @@ class Run(Plan):
     late: Late | None = None
     otherwise: Run | None = None
     by_hand: str = ""
+    pace: Trigger | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the live table exists and IF NOT EXISTS keeps it."""
@@ -264,8 +266,9 @@ class Run(Plan):
             result = connector(Name(self.sink.connector)).prepared(self.sink, result)
         writer = result.attr("writeStream").call("queryName", self.query.name)
         writer = writer.call("outputMode", mode)
-        if self.query.trigger:
-            writer = writer.call("trigger", **_trigger(self.query.trigger))
+        trigger = self.query.trigger or self.pace
+        if trigger:
+            writer = writer.call("trigger", **_trigger(trigger))
         if self.checkpoint:  # else Spark's own, which ends with the query
             writer = writer.call("option", "checkpointLocation", self._place)
         if self.feeds_batches:

@@ -41,7 +41,8 @@ class Summary:
     """What the toolbar shows. spark: the state of Spark; rate: the rows per second read by all queries;
     silent: a query that has had input and no output, and for how many seconds; stale: a live table that is
     behind its inputs, and for how many seconds; late, malformed: the rows that all queries have dropped;
-    server: the server that runs the queries, "" if this process does.
+    server: the server that runs the queries, "" if this process does; staged: a staged change that has not
+    read all rows yet, and how many of them in percent.
     """
 
     spark: str = "starting…"
@@ -53,6 +54,7 @@ class Summary:
     server: str = ""
     late: Amount = NONE
     malformed: Amount = NONE
+    staged: tuple[str, int] | None = None
 
 
 class ConsoleSession(Protocol):

@@ -160,6 +160,7 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
         stages=lambda: config.preferences["stages"] == "on",
         times=lambda: config.preferences["event_times"] == "on",
         generations=lambda: int(config.preferences["generations"]),
+        staged_rate=lambda: int(config.preferences["staged_rate"]),
         server=backend.server,
         config=config,
         store=config.store,

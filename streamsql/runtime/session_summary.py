@@ -8,6 +8,7 @@ from streamsql.query_facts import NONE
 from streamsql.runtime.console_session import Summary
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.staged_progress import newest_progress
 
 SILENT = 60.0
 """Seconds after which a query that has read rows and given none is named in the toolbar."""
@@ -30,6 +31,7 @@ def summary(parts: SessionParts) -> Summary:
         stale_table(parts),
         late=sum((account.late for account in accounts), NONE),
         malformed=sum((account.malformed for account in accounts), NONE),
+        staged=newest_progress(parts),
     )
 
 

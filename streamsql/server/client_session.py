@@ -53,6 +53,7 @@ class ClientSession(StatementSession):
             stages=lambda: preferences["stages"] == "on",
             times=lambda: preferences["event_times"] == "on",
             generations=lambda: int(preferences["generations"]),
+            staged_rate=lambda: int(preferences["staged_rate"]),
         )
         super().__init__(parts)
         self.read_only = read_only

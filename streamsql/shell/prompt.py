@@ -269,6 +269,8 @@ class Prompt:
             parts.append((4, "", f"{rate:,} row{'' if rate == 1 else 's'}/s"))
         if facts.failed:
             parts.append((1, "class:failed", f"{facts.failed} FAILED"))
+        if facts.staged:
+            parts.append((3, "", f"{facts.staged[0]} staged {facts.staged[1]} %"))
         if facts.silent:
             parts.append((3, "", f"{facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;"))
         if facts.stale:

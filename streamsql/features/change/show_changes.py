@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.handlers.info_table import size_text, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
+from streamsql.runtime.staged_progress import staged_progress
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
 
 
@@ -24,33 +24,19 @@ def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
     for query in parts.catalog.named(None):
         if is_staged(query.name):
             rows.append((promoted_name(query.name), *_progress(parts, query.name)))
-    columns = ("name", "status", "batch", "rows in", "of", "%", "rows", "running", "last error")
+    columns = ("name", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "last error")
     return table(columns, rows, (2, 3, 4, 5, 6), "nothing is staged")
 
 
 def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:
     """The columns of SHOW STAGED behind the name: what the change has read, of what the live table has."""
-    running, before = parts.queries.all.get(staged.casefold()), parts.queries.all.get(_of(staged))
-    facts, read = parts.facts(staged), parts.facts(promoted_name(staged)).account.read
-    of, percent = None, None
-    plans = [run.plan for run in (running, before) if run is not None]
-    streams = [{s.name for p in (plan, *_stages(plan)) for s in p.reads.streams} for plan in plans]
-    if len(streams) == 2 and streams[0] == streams[1] and read and not facts.account.read.at_least:
-        of = read.cell
-        percent = min(100, facts.account.read.number * 100 // read.number)
+    progress, facts = staged_progress(parts, staged), parts.facts(staged)
+    of = progress.of.cell if progress.of else None
     rows = parts.live.loaded(staged.casefold())
     count = None if rows is None or rows.table is None else rows.table.num_rows
-    since = brief((datetime.now() - running.started).total_seconds()) if running and not running.ended else ""
     batch = facts.batch if facts.batch >= 0 else None
-    return facts.status, batch, facts.account.read.cell, of, percent, count, since, facts.error
-
-
-def _of(staged: str) -> str:
-    return promoted_name(staged).casefold()
-
-
-def _stages(plan: Any) -> tuple[Any, ...]:
-    return getattr(plan, "stages", ())
+    times = [brief(seconds) if seconds else "" for seconds in (progress.seconds, progress.left)]
+    return facts.status, batch, progress.read.cell, of, progress.percent, count, *times, facts.error
 
 
 def show_generations(parts: SessionParts, statement: ShowGenerations) -> Result:

@@ -61,6 +61,9 @@ class Received(Connector):
     def metadata(self, stream: Stream) -> tuple[Column, ...]:
         return () if stream.rejected else self.fields
 
+    def rate_option(self, stream: Stream) -> str:
+        return "maxRowsPerTrigger"
+
     def source(self, stream: Stream, places: Places) -> Node:
         reader = _spool("readStream", stream, places)
         if most := stream.option("maxRowsPerTrigger"):

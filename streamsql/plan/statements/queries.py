@@ -123,9 +123,11 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
             if isinstance(run, Refresh):
                 after = replace(run.query, sinks=(name.value,))
                 check_is_no_circle(after, context.catalog, name.span)
-        return plan
+        assert isinstance(plan, Run)
+        over_live_tables = isinstance(plan, Refresh) and not plan.stages
+        return plan if statement.begins or over_live_tables else beginning(plan, "beginning")
     if is_staged(name.value):
-        context = replace(context, catalog=context.catalog.with_changes())
+        context = context.of_staged_change()
     if not statement.or_replace and not statement.if_not_exists:
         context.catalog.check_free(name)
         check_query_free(name, context)
@@ -259,7 +261,7 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     """The plan that starts a query of the catalog. span: the name of the query, for errors."""
     origin = Origin.of(span)
     if is_staged(query.name):
-        context = replace(context, catalog=context.catalog.with_changes())
+        context = context.of_staged_change()
     if query.together:
         statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"), origin)
         assert isinstance(statement, InsertSet)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from streamsql.calls import Assign
 from streamsql.connectors.base import ALL_MODES
 from streamsql.connectors.registry import connector, connectors
-from streamsql.definitions import Query, Sink
+from streamsql.definitions import Query, Sink, is_staged
 from streamsql.errors import Note, RuleFault
 from streamsql.guard import informing
-from streamsql.language.statements.base import Name
+from streamsql.language.statements.base import Name, Trigger
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.stateful_calls import CHOICES
@@ -22,6 +22,9 @@ from streamsql.plan.statements.query_parts import QueryParts, check_keys
 from streamsql.plan.statements.trigger_checks import check_progress, check_trigger
 from streamsql.plan.streaming import rules
 from streamsql.plan.streaming.advice import MOST, advice
+
+EACH_SECOND = Trigger("every", "1 second")
+"""The pace of a staged change whose rate is limited: the limit is that of a micro-batch."""
 
 
 def run_plan(
@@ -59,6 +62,7 @@ def run_plan(
         mode_span=mode.span if mode else None,
         body_span=parts.body.span,
         late=late_writes,
+        pace=EACH_SECOND if context.staged_rate and is_staged(query.name) else None,
         notes=(
             *parts.sources.notes,
             *joined_once(parts.sources),

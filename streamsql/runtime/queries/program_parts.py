@@ -108,6 +108,7 @@ class QueryParts:
     stages: Callable[[], bool]
     times: Callable[[], bool]
     generations: Callable[[], int]
+    staged_rate: Callable[[], int]
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)
@@ -171,6 +172,7 @@ class QueryParts:
             place,
             stages=stages,
             times=times,
+            staged_rate=self.staged_rate(),
             server=server,
             changed_language=changed_language(conf),
             extended=bool(conf.get(EXTENSIONS)) or server is not None,

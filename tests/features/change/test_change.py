@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -393,6 +394,69 @@ def test_a_crash_leaves_one_or_the_other_whole(
         )  # fmt: skip
         seen.add(after)
     assert seen == {False, True}
+
+
+# ---- how far a change is, and how fast
+
+
+def test_a_limited_change_reads_so_many_files_in_a_second(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for n in range(6):
+        (tmp_path / "in" / f"{n}.json").write_text(f'{{"k": "a", "n": {n}}}\n')
+    console = opened()
+    console.run(
+        f"CREATE STREAM s (k STRING, n INT) USING json OPTIONS (path '{tmp_path}/in');" + TOTALS + IDLE
+    )
+    console.run("SET streamsql.staged_rate = 2;" + STAGED)
+    table, percent = console.session.summary().staged
+    assert table == "t" and percent < 100, "the toolbar shows it"
+    console.run(IDLE)
+    assert console.session.summary().staged is None
+    batches = [row[5] for row in console.rows("SHOW BATCHES OF QUERY t$staged;")]
+    assert batches == [2, 2, 2]
+    begun = [datetime.fromisoformat(row[2]) for row in console.rows("SHOW BATCHES OF QUERY t$staged;")]
+    assert begun[-1] - begun[0] >= timedelta(seconds=1), "shown in whole seconds"
+    console.run("PROMOTE t;" + IDLE + "VERIFY LIVE TABLE t;")
+    console.run("RESET streamsql.staged_rate;")
+    assert "maxFilesPerTrigger" not in console.text("EXPLAIN PYSPARK QUERY t;")
+    assert console.rows("SELECT * FROM t;") == [("a", 14)]
+
+
+def test_a_limit_of_the_stream_stays_where_it_is_lower(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    console = opened()
+    options = f"path '{tmp_path}/in', maxFilesPerTrigger 3"
+    console.run(f"CREATE STREAM s (k STRING, n INT) USING json OPTIONS ({options});" + TOTALS)
+    console.run("SET streamsql.staged_rate = 5;" + STAGED)
+    assert '"maxFilesPerTrigger", "3"' in console.text("EXPLAIN PYSPARK QUERY t$staged;")
+    console.run("SET streamsql.staged_rate = 2; STOP QUERY t$staged; START QUERY t$staged;")
+    assert '"maxFilesPerTrigger", "2"' in console.text("EXPLAIN PYSPARK QUERY t$staged;")
+    assert '"maxFilesPerTrigger", "3"' in console.text("EXPLAIN PYSPARK QUERY t;")
+    assert "maxFilesPerTrigger '3'" in console.text("SHOW CREATE STREAM s;")
+
+
+def test_show_staged_says_how_far_a_change_is(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + ROWS + TOTALS)
+    console.run("CREATE LIVE TABLE ranks AS SELECT k, rank() OVER (ORDER BY n) AS r FROM s;" + IDLE)
+    console.run(STAGED)
+    console.run(
+        "CREATE OR REPLACE LIVE TABLE ranks STAGED AS SELECT k, rank() OVER (ORDER BY n DESC) AS r FROM s;"
+    )
+    console.run(IDLE)
+    far = {row[0]: row[3:6] for row in console.rows("SHOW STAGED;")}
+    assert far == {"t": (3, 3, 100), "ranks": (3, 3, 100)}, "of the streams, also in stages"
+    assert console.session.summary().staged is None, "it has read all"
+    console.run(
+        "CREATE OR REPLACE LIVE TABLE t STAGED FROM NOW AS SELECT k, max(n) AS m FROM s GROUP BY k;" + IDLE
+    )
+    assert {row[0]: row[3:6] for row in console.rows("SHOW STAGED;")}["t"] == (0, None, None), (
+        "never all of them"
+    )
+    console.session.close()
+    again = opened()
+    again.run("START QUERY ALL;" + IDLE)
+    assert {row[4:6] for row in again.rows("SHOW STAGED;")} == {(None, None)}, "where it began is not known"
 
 
 # ---- what is refused, and what does no harm
