@@ -1,0 +1,103 @@
+"""PROMOTE and ROLLBACK are killed (SIGKILL) between two of their system calls that write. The next console has the
+one or the other live table, whole: its definition, its rows, its checkpoint.
+
+Two kills of each are a part of the suite; one before each system call with
+`STREAMSQL_CHANGE_KILLS=all python -m pytest tests/faults/test_kills_of_changes.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts import command
+
+ROOMS = ("streamsql/features/change/", "streamsql/runtime/workspace/", "streamsql/runtime/embedded/")
+
+DYING = """
+import os
+
+at, count, names = int(os.environ["KILLED_AT"]), -1, ("replace", "fsync", "symlink", "unlink", "mkdir", "open")
+
+
+def counted(name):
+    real = getattr(os, name)
+
+    def step(*arguments, **named):
+        global count
+        path = arguments[0]
+        if name == "open" and count < 0 and str(path).endswith("to_define.json.part"):
+            count = 0
+        if count >= 0 and (name != "open" or arguments[1] & (os.O_CREAT | os.O_WRONLY)):
+            count += 1
+            if count == at:
+                os.kill(os.getpid(), 9)
+        return real(*arguments, **named)
+
+    return step
+
+
+for name in names:
+    setattr(os, name, counted(name))
+"""
+BEFORE, AFTER = {"a": 4, "b": 2}, {"a": 3, "b": 2}
+STREAM = "CREATE STREAM s (k STRING, n INT) USING values; INSERT INTO s VALUES ('a', 1), ('b', 2), ('a', 3);"
+TABLE = "CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM s GROUP BY k; AWAIT QUERY ALL IDLE;"
+STAGED = "CREATE OR REPLACE LIVE TABLE t STAGED AS SELECT k, sum(n) AS total FROM s WHERE n > 1 GROUP BY k;"
+STATEMENTS = {"PROMOTE": "PROMOTE t;", "ROLLBACK": "ROLLBACK t;"}
+GO_ON = """
+SELECT k AS before, total FROM t; SHOW CREATE LIVE TABLE t; START QUERY ALL; AWAIT QUERY ALL IDLE; VERIFY LIVE TABLE t;
+INSERT INTO s VALUES ('a', 10), ('c', 1); AWAIT QUERY ALL IDLE; VERIFY LIVE TABLE t; SELECT k AS later, total FROM t;
+"""
+MOST = 60
+"""More system calls than either makes."""
+
+
+def run(folder: Path, script: str, killed_at: int = 0) -> subprocess.CompletedProcess[str]:
+    env = dict(os.environ)
+    if killed_at:
+        (folder / "sitecustomize.py").write_text(DYING)
+        path = os.pathsep.join([str(folder), env.get("PYTHONPATH", "")])
+        env |= {"PYTHONPATH": path, "KILLED_AT": str(killed_at)}
+    line = command("-w", "w", "--format", "jsonl", "-e", script, cold=True)
+    return subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=180)
+
+
+def totals(out: str, column: str) -> dict[str, Any]:
+    rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    return {row[column]: row["total"] for row in rows if column in row}
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_kill_leaves_one_or_the_other_whole(tmp_path: Path, statement: str) -> None:
+    back = statement == "ROLLBACK"
+    done = run(tmp_path, STREAM + TABLE + STAGED + "AWAIT QUERY ALL IDLE;" + ("PROMOTE t;" if back else ""))
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(tmp_path / "w", tmp_path / "made", symlinks=True)
+    every = os.environ.get("STREAMSQL_CHANGE_KILLS") == "all"
+    outcomes = []
+    for at in range(1, MOST) if every else (3, 9):
+        shutil.rmtree(tmp_path / "w")
+        shutil.copytree(tmp_path / "made", tmp_path / "w", symlinks=True)
+        killed = run(tmp_path, "START QUERY ALL; AWAIT QUERY ALL IDLE;" + STATEMENTS[statement], at)
+        if killed.returncode == 0:
+            assert every, "it makes fewer system calls than this test thinks"
+            break
+        assert killed.returncode == -9, killed.stderr
+        again = run(tmp_path, GO_ON)
+        assert again.returncode == 0, (at, again.stderr)
+        for word in ("warning", "error"):
+            assert word not in again.stderr, (at, again.stderr)
+        promoted = "WHERE n > 1" in again.stdout
+        assert totals(again.stdout, "before") == (AFTER if promoted else BEFORE), at
+        later = {"a": 13, "b": 2} if promoted else {"a": 14, "b": 2, "c": 1}
+        assert totals(again.stdout, "later") == later, at
+        outcomes.append(promoted != back)
+    assert not every or set(outcomes) == {False, True}
+    assert outcomes == sorted(outcomes), "the old one up to a system call, the new one from it on"
