@@ -158,7 +158,7 @@ class RefreshStart:
         try:
             self.schema = analysed(self.parts, self.plan)
         except Exception as error:
-            if self.replaces or self.plan.stages or isinstance(self.plan, Changes):
+            if self.new or self.plan.stages:
                 raise
             raise changed_input(error, self.plan) from error
 
