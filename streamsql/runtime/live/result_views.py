@@ -33,12 +33,18 @@ class TableView:
 
     def __init__(self, rows: LiveRows, zone: str) -> None:
         self.rows = rows
-        self.columns = tuple(f.name for f in rows.schema.fields)
-        self.numeric = tuple(is_numeric(f.dataType) for f in rows.schema.fields)
         self._zone = zone
         self._sorted: tuple[Any, Any] = (None, None)
         self._frozen: tuple[Any, int] | None = None
         self._taken: tuple[Any, Snapshot] = (None, Snapshot())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.rows.schema.fields)
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        return tuple(is_numeric(field.dataType) for field in self.rows.schema.fields)
 
     def freeze(self, still: bool) -> None:
         """Freeze the rows as they are now, so that the reader can scroll in them; still=False: thaw."""
