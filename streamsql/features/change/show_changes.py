@@ -33,8 +33,8 @@ def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:
     running, before = parts.queries.all.get(staged.casefold()), parts.queries.all.get(_of(staged))
     facts, read = parts.facts(staged), parts.facts(promoted_name(staged)).account.read
     of, percent = None, None
-    plans = [run.plan for run in (running, before) if run is not None]
-    streams = [{s.name for p in (plan, *_stages(plan)) for s in p.reads.streams} for plan in plans]
+    runs = [run for run in (running, before) if run is not None]
+    streams = [{s.name for plan in (run.plan, *run.stages) for s in plan.reads.streams} for run in runs]
     if len(streams) == 2 and streams[0] == streams[1] and read and not facts.account.read.at_least:
         of = read.cell
         percent = min(100, facts.account.read.number * 100 // read.number)
@@ -47,10 +47,6 @@ def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:
 
 def _of(staged: str) -> str:
     return promoted_name(staged).casefold()
-
-
-def _stages(plan: Any) -> tuple[Any, ...]:
-    return getattr(plan, "stages", ())
 
 
 def show_generations(parts: SessionParts, statement: ShowGenerations) -> Result:
