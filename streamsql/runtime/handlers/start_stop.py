@@ -21,7 +21,7 @@ from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice

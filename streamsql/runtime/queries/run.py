@@ -12,7 +12,7 @@ from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
 from streamsql.language.durations import seconds
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
 from streamsql.runtime.queries.late_rows_thread import LateWrites

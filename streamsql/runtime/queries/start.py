@@ -10,7 +10,7 @@ from streamsql.calls import evaluate
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import Note
 from streamsql.plan import plans
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.runtime.checkpoints.query_marker import (
     Folder,
     check_unchanged,

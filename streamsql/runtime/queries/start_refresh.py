@@ -16,7 +16,7 @@ from streamsql.errors import EngineFault, QueryFault, StreamsqlError
 from streamsql.language.query import read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
-from streamsql.plan.changes import Changes as ChangesPlan
+from streamsql.plan.changes_plan import Changes as ChangesPlan
 from streamsql.plan.limits import raised_limit
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
