@@ -10,6 +10,7 @@ from conftest import Console, notes_of
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
+from streamsql.results import Live
 
 ROOMS = ("streamsql/runtime/queries/", "streamsql/runtime/live/", "streamsql/runtime/embedded/snapshots.py")
 
@@ -144,3 +145,16 @@ def test_both_ways_to_a_table_take_its_columns_up(console: Console) -> None:
     )
     assert rows(console, "both") == [("a", 1, 2, 2), ("a", 3, 6, 2), ("b", 2, 4, 1)]
     assert failures(console) == {}
+
+
+@pytest.mark.parametrize("n", ["n, n AS more", "CAST(n AS STRING) AS n"])
+def test_what_is_watched_has_the_columns_of_now(console: Console, n: str) -> None:
+    console.run(f"{A} CREATE LIVE TABLE b AS SELECT * FROM a; {IDLE}")
+    live = console.run("WATCH b;")[-1]
+    assert isinstance(live, Live)
+    assert (live.take(9, None, None).columns, live.take(9, None, None).total) == (("k", "n"), 3)
+    console.run(f"CREATE OR REPLACE LIVE TABLE a AS SELECT k, {n} FROM s WHERE n > 1; {IDLE}")
+    taken = live.take(9, None, None)
+    assert taken.columns == tuple(field.name for field in console.session.parts.live["b"].schema.fields)
+    assert sorted(taken.rows) == rows(console, "b") and len(taken.rows) == 2
+    live.close()
