@@ -105,7 +105,7 @@ def without(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize("without", TAKEN_AWAY, indirect=True)
+@pytest.mark.parametrize("without", [*TAKEN_AWAY, "alter_stream", "change", "project"], indirect=True)
 def test_without_a_feature_the_console_works(without: Path, tmp_path: Path) -> None:
     code, out, err = console(without, tmp_path, "--format", "csv", "-e", SCRIPT)
     assert code == 0, err

@@ -1,12 +1,16 @@
-"""Addresses on which the console listens: HOST:PORT of a flag."""
+"""Addresses on which the console listens, HOST:PORT of a flag, and their TLS."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 import socket
+from typing import TYPE_CHECKING
 
-from streamsql.errors import UsageFault, reason_of
+from streamsql.errors import InputFault, UsageFault, reason_of
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 LOOPBACK = "127.0.0.1"
 
@@ -64,3 +68,19 @@ def open_socket(host: str, port: int) -> socket.socket:
 def why_not(error: OSError) -> str:
     """Why the console cannot listen."""
     return reason_of(error).partition(" (while ")[0]
+
+
+def tls_of(certificate: str, key: str, given: str, hint: str = "") -> SSLContext:
+    """The TLS of a server, by two files in PEM. given, hint: of the error: what names the files. Raises
+    InputFault.
+    """
+    import ssl  # not before the first prompt
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key or None)
+    except OSError as error:
+        is_text = isinstance(error, ssl.SSLError)
+        reason = "they are no certificate and its key in PEM" if is_text else reason_of(error)
+        raise InputFault(f"{given}: {reason}", hint=hint, code="FILE_NOT_READ") from None
+    return context

@@ -11,7 +11,7 @@ from streamsql.calls import Function as Written
 from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import Function, Sink
 from streamsql.language.redaction import redact
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.plan.planner import start_plan

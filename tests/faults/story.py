@@ -182,8 +182,8 @@ class Story:
                 del self.texts[made[1]]
 
     def _readers_again(self, name: str) -> None:
-        """Start those that read a live table which was replaced, where other columns have ended them."""
-        for reader in [*self.texts, *self.queries]:
+        """Start the queries of changes that read a live table which was replaced, where its columns end them."""
+        for reader in self.queries:
             if reader in self.running and name in self.below(reader) - {reader}:
                 try:
                     self.console.run(f"AWAIT QUERY {reader} IDLE TIMEOUT INTERVAL {PATIENCE} SECONDS;")
@@ -193,11 +193,11 @@ class Story:
                     self._again(reader)
 
     def _again(self, name: str) -> None:
-        """Start a query whose input has other columns now; one of changes from the beginning, as is proposed."""
+        """Start a query of changes whose input has other columns now: from the beginning, as is proposed."""
         try:
             self.console.run(f"START QUERY {name};")
         except StreamsqlError as refused:
-            if refused.code != "WRONG_COLUMNS" or name in self.live:
+            if refused.code != "WRONG_COLUMNS":
                 raise
             self.console.run(f"START QUERY {name} FROM BEGINNING;")
 

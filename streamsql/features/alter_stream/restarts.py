@@ -11,19 +11,19 @@ from streamsql.plan.planner import start_plan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 
 
 def restarted(parts: SessionParts, name: str, readers: Iterable[Query]) -> tuple[Note, ...]:
-    """Start the queries that read a stream, and the live tables that are computed from theirs, with its new
-    columns; also those that have failed, but none that is stopped. One that cannot go on with them is started
-    as it was. Returns notes about each. Ctrl-C does not end this: a query that is stopped here is started
-    again.
+    """Start the queries that read a stream with its new columns; also those that have failed, but none that
+    is stopped. One that cannot go on with them is started as it was. Returns notes about each, and about what
+    reads their live tables. Ctrl-C does not end this: a query that is stopped here is started again.
     """
-    parts = parts.under(CancelToken())
+    statement, parts = parts, parts.under(CancelToken())
     taken_up, notes = list[str](), list[Note]()
-    for query in reversed(parts.catalog.with_readers(list(readers)[::-1])):
+    for query in readers:
         running = parts.queries.all.get(query.name.casefold())
         if running is None or running.status() not in ("running", "restarting", "FAILED"):
             continue
@@ -36,7 +36,7 @@ def restarted(parts: SessionParts, name: str, readers: Iterable[Query]) -> tuple
         go = "goes" if len(taken_up) == 1 else "go"
         text = f"{', '.join(taken_up)} {go} on from the checkpoint: new columns are NULL in earlier rows"
         notes.insert(0, Note("COLUMNS_TAKEN_UP", text))
-    return tuple(notes)
+    return (*notes, *with_new_columns(statement, taken_up))
 
 
 def _restart(parts: SessionParts, query: Query, running: Running) -> StreamsqlError | None:

@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from streamsql.definitions import Query, is_staged, promoted_name, staged_name
-from streamsql.errors import Note, RuleFault, Span, StreamsqlError
+from streamsql.errors import RuleFault, Span, StreamsqlError
 from streamsql.features.change.compare import compare
 from streamsql.features.change.preview_change import preview_change
-from streamsql.features.change.readers import columns_of, restarted_readers
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
@@ -40,6 +39,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.drain import stop_queries
+from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.run import BUSY, GOING_ON
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.start_steps import Step, run_steps
@@ -167,21 +167,19 @@ def _swap(
     take_over: Callable[[str], None],
     word: str,
 ) -> Result:
-    """Stop live tables, put other generations of them in use, and start them again; also what reads them,
-    where their columns have changed. nexts: each after those that it reads; before: what is done first;
-    take_over: puts the definition of a live table into the catalog; word: what is done to them. A live table
-    that was stopped stays stopped.
+    """Stop live tables, put other generations of them in use, and start them again. nexts: each after
+    those that it reads; before: what is done first; take_over: puts the definition of a live table into the
+    catalog; word: what is done to them. A live table that was stopped stays stopped.
     """
     tables = [following.table for following in nexts]
     runs = [parts.queries.all.get(table.casefold()) for table in tables]
     went_on = [run.name for run in runs if run is not None and run.status() in GOING_ON]
-    columns = {table: columns_of(parts, table) for table in tables}
     old = [Generations(parts.places.query(table), CURRENT).current for table in tables]
 
     def stop(table: str) -> None:
         parts.queries.stop(parts.queries.all[table.casefold()], parts.cancel)
 
-    notes: tuple[Note, ...] = ()
+    statement = parts
     with parts.cancel.holding(parts.queries.starting):
         stops = [Step(partial(stop, table), partial(_again, parts, table)) for table in reversed(went_on)]
         run_steps((*before, *stops, Step(lambda: put_in_use(parts, nexts), final=True)))
@@ -202,8 +200,7 @@ def _swap(
                 _start(parts, table)
         finally:
             parts.queries.refreshes.notify()
-        for table in went_on:
-            notes += restarted_readers(parts, table, columns[table], among=tables)
+    notes = with_new_columns(statement, went_on)
     numbers = ", ".join(following.generation.name for following in nexts)
     several = len(nexts) > 1
     text = f"{', '.join(tables)} {'are' if several else 'is'} {word}: "

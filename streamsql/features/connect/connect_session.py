@@ -19,7 +19,7 @@ from streamsql.features.connect.connect_engine import (
     connection_lost,
 )
 from streamsql.features.connect.connect_handlers import ConnectHandlers
-from streamsql.features.connect.limits import ConnectServer
+from streamsql.features.connect.lacks import ConnectServer
 from streamsql.features.connect.server_address import ServerAddress
 from streamsql.features.connect.server_queries import ServerQueries
 from streamsql.features.connect.session_record import SessionRecord

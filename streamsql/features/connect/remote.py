@@ -11,7 +11,7 @@ from streamsql.cli.open_workspace import has_server
 from streamsql.errors import UsageFault
 
 if TYPE_CHECKING:
-    from streamsql.features.connect.limits import ConnectServer
+    from streamsql.features.connect.lacks import ConnectServer
     from streamsql.features.connect.server_address import ServerAddress
     from streamsql.runtime.session import Session
     from streamsql.runtime.session_config import Config
@@ -43,7 +43,7 @@ class RemoteServer:
 
     def planned(self) -> ConnectServer:
         """What --check knows of the server, without asking it."""
-        from streamsql.features.connect.limits import ConnectServer
+        from streamsql.features.connect.lacks import ConnectServer
 
         return ConnectServer(self.shown)
 

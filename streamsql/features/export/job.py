@@ -17,7 +17,7 @@ from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.spark_definitions import path_in_options
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.plans import Collect, Run
 from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER

@@ -9,9 +9,9 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from streamsql.cli.addresses import address_of, is_loopback, listening_socket, shown_address
+from streamsql.cli.addresses import address_of, is_loopback, listening_socket, shown_address, tls_of
 from streamsql.cli.command_line import CommandLine
-from streamsql.errors import InputFault, UsageFault, reason_of
+from streamsql.errors import UsageFault
 from streamsql.guard import log
 from streamsql.output.printer import Printer
 from streamsql.runtime.embedded.secret_references import filled
@@ -36,7 +36,10 @@ def open_doors(line: CommandLine, parts: SessionParts, printer: Printer) -> None
         )
     host, port = address_of(flags["mysql"], FLAG, 3306)
     password = password_of(flags["mysql_password"] or "", host)
-    door = Door(parts, host, port, password, tls_of(flags["mysql_tls"] or ""), writes=flags["mysql_write"])
+    certificate, _, key = (flags["mysql_tls"] or "").partition(",")
+    given = f"--mysql-tls {flags['mysql_tls']}"
+    tls = tls_of(certificate, key, given, "--mysql-tls cert.pem,key.pem") if certificate else None
+    door = Door(parts, host, port, password, tls, writes=flags["mysql_write"])
     printer.say(f"MySQL: {shown_address(*door.address)}, {'writes, too' if door.writes else 'read-only'}")
     if not is_loopback(host) and door.tls is None:
         printer.warn("what goes through the MySQL door can be read on the network: --mysql-tls CERT,KEY")
@@ -64,23 +67,6 @@ def password_of(reference: str, host: str) -> str:
     if not password:
         raise UsageFault(f"--mysql-password {reference} is empty")
     return password
-
-
-def tls_of(files: str) -> ssl.SSLContext | None:
-    """The TLS of CERT,KEY; None for "". Raises InputFault."""
-    if not files:
-        return None
-    certificate, _, key = files.partition(",")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(certificate, key or None)
-    except (OSError, ssl.SSLError) as error:
-        is_text = isinstance(error, ssl.SSLError)
-        reason = "they are no certificate and its key in PEM" if is_text else reason_of(error)
-        raise InputFault(
-            f"--mysql-tls {files}: {reason}", hint="--mysql-tls cert.pem,key.pem", code="FILE_NOT_READ"
-        ) from None
-    return context
 
 
 class Door:

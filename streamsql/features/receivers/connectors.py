@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from streamsql.calls import Call, Node, Var, lit
@@ -17,6 +18,10 @@ from streamsql.definitions import PAYLOAD_FORMATS, REJECTED, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers
+
+if TYPE_CHECKING:
+    from streamsql.features.receivers.connections import Connection
+    from streamsql.features.receivers.spool import Spool
 
 SPOOL = "streamsql.features.receivers.spool_source.Spool"
 SHORTEST_TOKEN = 16
@@ -47,6 +52,12 @@ class Received(Connector):
     def __init__(self) -> None:
         payload = (s for s in messages.ALL_OPTIONS if s.name not in _OF_REGISTRY)
         self.reads = (*self.own, *_SPOOLED, *payload)
+
+    def connection(self, stream: Stream, spool: Spool, value: Callable[[str], str]) -> Connection | None:
+        """What brings the messages of a stream into its spool; None where a listener does. value: gives an
+        option without references. Raises ImportError for a package that is not installed, InputFault.
+        """
+        return None
 
     def format_of(self, stream: Stream) -> str:
         """json for declared columns, else text."""
@@ -157,6 +168,14 @@ class ServerSentEvents(Received):
         _TOKEN,
     )
 
+    def connection(self, stream: Stream, spool: Spool, value: Callable[[str], str]) -> Connection:
+        import httpx_sse  # noqa: F401
+
+        from streamsql.features.receivers.connections import EventConnection
+
+        form = self.format_of(stream)
+        return EventConnection(stream.name, value("url"), form, spool, value("token"))
+
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         super().check_stream(stream, options, at)
         _check_scheme(options["url"], ("http", "https"))
@@ -170,6 +189,14 @@ class WebSocket(Received):
         OptionSpec("subscribe", "a text to send after each connection, such as a subscription in JSON"),
         _TOKEN,
     )
+
+    def connection(self, stream: Stream, spool: Spool, value: Callable[[str], str]) -> Connection:
+        import websockets  # noqa: F401
+
+        from streamsql.features.receivers.connections import WebSocketConnection
+
+        url, token, subscribe = map(value, ("url", "token", "subscribe"))
+        return WebSocketConnection(stream.name, url, self.format_of(stream), spool, token, subscribe)
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         super().check_stream(stream, options, at)

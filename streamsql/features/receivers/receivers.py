@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql.catalog import Catalog
-from streamsql.cli.addresses import address_of, open_socket, shown_address, why_not
+from streamsql.cli.addresses import address_of, open_socket, shown_address, tls_of, why_not
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Stream
 from streamsql.errors import EngineFault, InputFault, RuleFault, Span, StreamsqlError, UsageFault, reason_of
-from streamsql.features.receivers.connectors import SHORTEST_TOKEN
+from streamsql.features.receivers.connectors import SHORTEST_TOKEN, Received
 from streamsql.guard import log
 from streamsql.language.durations import length
 from streamsql.language.statements.base import Name, Option, Statement
@@ -141,22 +142,12 @@ class Receivers:
         return defined is not None and _receives(defined)
 
     def _opened(self, stream: Stream, spool: Spool) -> Receiver:
-        token = _value(stream, "token")
-        form = connector(Name(stream.connector)).format_of(stream)
-        if stream.connector == "http":
-            return self._listening(stream, spool, token, form)
-        from streamsql.features.receivers.connections import EventConnection, WebSocketConnection
-
-        url = _value(stream, "url")
-        if stream.connector == "sse":
-            import httpx_sse  # noqa: F401
-
-            return Receiver(stream, spool, connection=EventConnection(stream.name, url, form, spool, token))
-        import websockets  # noqa: F401
-
-        subscribe = _value(stream, "subscribe")
-        connection = WebSocketConnection(stream.name, url, form, spool, token, subscribe)
-        return Receiver(stream, spool, connection=connection)
+        using = connector(Name(stream.connector))
+        assert isinstance(using, Received)
+        connection = using.connection(stream, spool, partial(_value, stream))
+        if connection is not None:
+            return Receiver(stream, spool, connection=connection)
+        return self._listening(stream, spool, _value(stream, "token"), using.format_of(stream))
 
     def _listening(self, stream: Stream, spool: Spool, token: str, form: str) -> Receiver:
         from streamsql.features.receivers.http_listener import Target
@@ -186,8 +177,9 @@ class Receivers:
 
         host, port = address_of(stream.option("listen"), "listen", 8090)
         listener = self._listeners.get((host, port))
-        _check_tls(stream)
         files = (stream.option("certificate"), stream.option("privateKeyFile"))
+        if files[0]:
+            tls_of(*files, "the files of TLS cannot be used")
         alone = listener is not None and {t.stream.casefold() for t in listener.targets.values()} <= {
             stream.name.casefold()
         }
@@ -281,20 +273,6 @@ class Receivers:
                 listener.close()
             for receiver in self._receivers.values():
                 receiver.spool.close()
-
-
-def _check_tls(stream: Stream) -> None:
-    """Raise InputFault for files of TLS that cannot be used."""
-    if not (certificate := stream.option("certificate")):
-        return
-    import ssl  # not before the first prompt
-
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, stream.option("privateKeyFile"))
-    except (OSError, ssl.SSLError) as error:
-        pem = isinstance(error, ssl.SSLError)
-        reason = "they are no certificate and its key in PEM" if pem else reason_of(error)
-        raise InputFault(f"the files of TLS cannot be used: {reason}", code="FILE_NOT_READ") from None
 
 
 def _receives(stream: Stream) -> bool:

@@ -16,7 +16,7 @@ from streamsql.language.conditions import comparisons_of
 from streamsql.language.expression import Expression
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote, quote_name
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Refresh, Run
 from streamsql.plan.statements.queries import as_they_come

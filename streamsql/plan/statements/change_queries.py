@@ -13,7 +13,7 @@ from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Fragment, Name, check_new_name
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.tokens import quote_name
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape

@@ -24,8 +24,6 @@ class Snapshots:
         """Follow a group of live tables: {name: LiveRows}, in place of those followed under that key."""
         with self._lock:
             before = self._groups.get(key, {})
-            if before == tables:
-                return
             self._groups[key] = dict(tables)
         tell = self._teller(key)
         for rows in tables.values():
@@ -52,15 +50,14 @@ class Snapshots:
             if not cut or len({at.batch for at in cut.values()}) > 1:
                 return
             before = self._cuts.get(key, {})
-            news = any(
-                name not in before or before[name].table is not at.table or before[name].schema != at.schema
+            same = {
+                name: before[name]
                 for name, at in cut.items()
-            )
+                if name in before and before[name].table is at.table and before[name].schema == at.schema
+            }
+            news = same.keys() != cut.keys()
             if news:
-                self._cuts[key] = {
-                    name: before[name] if name in before and before[name].table is at.table else at
-                    for name, at in cut.items()
-                }
+                self._cuts[key] = cut | same
         if news:
             self._changed(key)
 

@@ -70,8 +70,10 @@ def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -
     feeding = parts.catalog.writers_of(entry.name)[0]
     current = lambda: parts.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
-    live = shown_as(live_of(entry.name, rows, current, parts), statement, rows, entry.name)
-    ends = tables.follow(entry.name.casefold())
+    key = entry.name.casefold()
+    newest = (lambda: parts.live.loaded(key)) if tables is parts.live else lambda: None
+    live = shown_as(live_of(entry.name, rows, current, parts, newest), statement, rows, entry.name)
+    ends = tables.follow(key)
 
     def close() -> None:
         ends()
@@ -277,10 +279,17 @@ def limit_of(plan: plans.Run) -> int:
     return 0
 
 
-def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], parts: SessionParts) -> Live:
-    """The result that refreshes. current: returns the newest run of its query."""
+def live_of(
+    title: str,
+    rows: LiveRows,
+    current: Callable[[], Running | None],
+    parts: SessionParts,
+    newest: Callable[[], LiveRows | None] = lambda: None,
+) -> Live:
+    """The result that refreshes. current: returns the newest run of its query; newest: as for TableView."""
     zone = parts.spark.conf.get("spark.sql.session.timeZone") if parts.engine.started else "UTC"
-    table, retain = TableView(rows, zone), RETAINED_FOR_PROGRAM if parts.config.arrow else RETAINED_CHANGES
+    table = TableView(rows, zone, newest)
+    retain = RETAINED_FOR_PROGRAM if parts.config.arrow else RETAINED_CHANGES
     changes: list[ChangesView] = []
 
     def take_changes(count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
@@ -302,7 +311,7 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
 
     why = verdict.lines if parts.engine.started and parts.server() is None else tuple
     status = partial(_status, title, current, parts, zone)
-    arrow = lambda: live_table_arrow(rows, parts.spark, parts.cancel)  # noqa: E731
+    arrow = lambda: live_table_arrow(newest() or rows, parts.spark, parts.cancel)  # noqa: E731
     return Live(
         (), title, table.take, take_changes, freeze, arrow, status, close, _fault_of(current, parts), why=why,
         proposal=lambda: verdict.proposal,

@@ -21,7 +21,7 @@ from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice
@@ -39,6 +39,7 @@ from streamsql.runtime.handlers.staged_select import follow_select, select_in_st
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.queries.drain import stop_queries
+from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import end_transient, start_query
@@ -57,11 +58,12 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
         place = in_full(plan.query.checkpoint)
         plan = replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
     try:
-        running = parts.newest.started(start_query(parts, plan, replaces=plan.define))
+        with parts.cancel.holding(parts.queries.starting):  # what reads it is planned with its definition
+            running = parts.newest.started(start_query(parts, plan, replaces=plan.define))
+            # The query runs: from here on the statement is no longer cancelled.
+            parts.current.update(replace(plan, skip_existing=False).applied)
     except Exception as error:
         return _with_notes(_run(parts, _otherwise(plan, error), statement), plan)
-    # The query runs: from here on the statement is no longer cancelled.
-    parts.current.update(replace(plan, skip_existing=False).applied)
     what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
     if is_staged(plan.query.name):
         what = f"staged change of {promoted_name(plan.query.name)}"
@@ -76,6 +78,7 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
             notes.append(Note("ROWS_DROPPED", text))
     notes += running.notes
     notes += start_advice(parts, running)
+    notes += with_new_columns(parts, [plan.query.name]) if plan.define else ()
     durable = len(plan.live) < len(plan.targets)
     beside = _start_rejected(parts, plan)
     malformed = "it writes malformed messages"

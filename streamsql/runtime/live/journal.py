@@ -189,7 +189,8 @@ class LiveTables(dict[str, "LiveRows"]):
     home: gives the folder in which the rows of a live table are; None when rows need not outlive the
     console. With it, `get` also returns the rows that an earlier console persisted. is_live_table: whether
     the catalog has a live table of a name; feeding: the query that writes a live table; record: what that
-    query has recorded about its micro-batches. on_begin: called when a live table begins without rows.
+    query has recorded about its micro-batches. on_begin: called when a live table begins without rows, or has
+    other columns.
     """
 
     def __init__(
@@ -262,6 +263,7 @@ class LiveTables(dict[str, "LiveRows"]):
             rows.version += 1
             if name in self._journals:
                 self._journals[name].note_kind(rows)
+        self.on_begin()
 
     def forget(self, name: str) -> None:
         """Forget the rows of a live table. Its files are removed with the generation of its query."""

@@ -14,6 +14,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.changes import Changes
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
+    from streamsql.runtime.live.journal import LiveTables
 
 Compute = Callable[[Mapping[str, "RowsAt"], CancelToken], Any]
 
@@ -108,6 +109,13 @@ class Refresher:
     def is_at(self, values: Mapping[str, RowsAt]) -> bool:
         """Whether these rows of its inputs are those that it was computed from."""
         return self._used.keys() == values.keys() and all(self._used[k] is v for k, v in values.items())
+
+    def has_columns_of(self, live: LiveTables) -> bool:
+        """Whether it was computed from inputs with the columns that these have now."""
+        now = ((key, live.loaded(key)) for key in self.input_keys)
+        return all(
+            rows is None or (key in self._used and self._used[key].schema == rows.schema) for key, rows in now
+        )
 
     def refresh(self, values: Mapping[str, RowsAt]) -> bool:
         """Compute it from these rows of its inputs, unless it was. Returns whether it goes on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from streamsql.results import Snapshot
 from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
 
 if TYPE_CHECKING:
-    from streamsql.runtime.embedded.live_rows import LiveRows
+    from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
 
 RETAINED_CHANGES = 1_000
 """The number of changes kept for a reader; older ones are only counted."""
@@ -29,61 +29,62 @@ COMPARED_ROWS = 20_000
 
 
 class TableView:
-    """The current rows of a live table, in a stable order. zone: the session time zone."""
+    """The current rows of a live table, in a stable order. zone: the session time zone; newest: gives the
+    rows that are there now, where a live table may begin anew with others.
+    """
 
-    def __init__(self, rows: LiveRows, zone: str) -> None:
+    def __init__(
+        self, rows: LiveRows, zone: str, newest: Callable[[], LiveRows | None] = lambda: None
+    ) -> None:
         self.rows = rows
-        self.columns = tuple(f.name for f in rows.schema.fields)
-        self.numeric = tuple(is_numeric(f.dataType) for f in rows.schema.fields)
+        self._newest = newest
         self._zone = zone
         self._sorted: tuple[Any, Any] = (None, None)
-        self._frozen: tuple[Any, int] | None = None
+        self._frozen: tuple[RowsAt, int] | None = None
         self._taken: tuple[Any, Snapshot] = (None, Snapshot())
 
     def freeze(self, still: bool) -> None:
         """Freeze the rows as they are now, so that the reader can scroll in them; still=False: thaw."""
-        self._frozen = self.rows.rows() if still else None
+        self._frozen = (self.rows.now(), self.rows.version) if still else None
 
     def take(self, count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
         """See results.Live. The newest rows of an appended or keyed table are at its end.
 
         Returns the same Snapshot while the table has not changed.
         """
-        table, version = self._frozen or self.rows.rows()
-        if table is None:
-            return Snapshot(self.columns, self.numeric)
-        asked = (version, count, first, order)
+        if self._frozen is None:
+            self.rows = self._newest() or self.rows
+        at, version = self._frozen or (self.rows.now(), self.rows.version)
+        asked = (at, count, first, order)
         if self._taken[0] != asked:
-            self._taken = asked, self._take(table, version, count, first, order)
+            self._taken = asked, self._take(at, version, count, first, order)
         return self._taken[1]
 
     def _take(
-        self, table: Any, version: int, count: int, first: int | None, order: tuple[str, bool] | None
+        self, at: RowsAt, version: int, count: int, first: int | None, order: tuple[str, bool] | None
     ) -> Snapshot:
-        table = self._in_order(table, version, order)
+        columns = tuple(field.name for field in at.schema.fields)
+        numeric = tuple(is_numeric(field.dataType) for field in at.schema.fields)
+        if at.table is None:
+            return Snapshot(columns, numeric)
+        table = self._in_order(at, order)
         total = table.num_rows
         if first is None:
             first = 0 if self.rows.mode == "complete" or order else max(0, total - count)
         first = max(0, min(first, total - 1))
-        rows = values(table.slice(first, count), self.rows.schema, self._zone)
+        rows = values(table.slice(first, count), at.schema, self._zone)
         return Snapshot(
-            self.columns,
-            self.numeric,
-            rows,
-            total,
-            first,
-            self.rows.dropped,
-            version,
-            self.rows.last_batch,
+            columns, numeric, rows, total, first, self.rows.dropped, version, self.rows.last_batch
         )
 
-    def _in_order(self, table: Any, version: int, order: tuple[str, bool] | None) -> Any:
-        keys = [k for k in self.rows.keys or () if k in self.columns] if order is None else []
-        if not (keys or order) or table.num_rows > SORTED_ROWS:
-            return table
-        if self._sorted[0] != (version, order):
+    def _in_order(self, at: RowsAt, order: tuple[str, bool] | None) -> Any:
+        names = at.schema.names
+        keys = [k for k in self.rows.keys or () if k in names] if order is None else []
+        if not (keys or order) or at.table.num_rows > SORTED_ROWS:
+            return at.table
+        if self._sorted[0] != (at, order):
             by = [(k, False) for k in keys] if order is None else [order]
-            self._sorted = ((version, order), _sort(table, by))
+            self._sorted = ((at, order), _sort(at.table, by))
         return self._sorted[1]
 
 

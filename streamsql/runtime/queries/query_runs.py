@@ -285,6 +285,8 @@ class Queries:
                     continue
                 if running.is_refresh:
                     self._wait_for_refresh(running, cancel, idle=idle, deadline=deadline, tell=tell)
+                    if running.again_at is not None:
+                        continue
                     break
                 with idle_event(running) if idle else nullcontext() as done:
                     wait_one(running, done, deadline, cancel, tell)
@@ -322,7 +324,11 @@ class Queries:
             if running.status() == "FAILED" and running.fault:  # with its stage
                 raise running.fault from None
             raise
-        while not self.refreshes.settled(running.handle):
+        upstream = self.refreshes.catalog.upstream(*running.plan.query.inputs)
+        reads = [query.name.casefold() for query in upstream if query.inputs]
+        while not self.refreshes.settled(running.handle) or any(
+            self.all[name].planned_anew for name in reads if name in self.all
+        ):
             tell(running)
             cancel.check()
             self.refreshes.wait(running.handle, time_left(running, deadline, "busy"))

@@ -96,7 +96,7 @@ class RestartSupervisor:
                 if self._last_states.get(name) != state:
                     news = True
                     self._last_states[name] = state
-                    if running.again_at is not None:
+                    if running.again_at is not None and running.fault is not None:
                         running.reported = True
                         self.parts.events.publish(QueryRestarting(running))
         return news
@@ -110,7 +110,7 @@ class RestartSupervisor:
                 return  # it was stopped, started or dropped meanwhile
             try:
                 start_query(self.parts, start_plan(query, self.parts.context()))
-                queries.restart_counts[key] += 1
+                queries.restart_counts[key] += running.fault is not None
             except Exception as error:
                 if self.parts.cancel.cancelled:
                     return  # the session is being closed

@@ -12,7 +12,7 @@ from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
 from streamsql.language.durations import seconds
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
 from streamsql.runtime.queries.late_rows_thread import LateWrites
@@ -28,6 +28,14 @@ LONGEST_DELAY = 600.0
 """The delay between two restarts doubles up to this many seconds; a longer interval is kept as it is."""
 
 
+_TRIES = 5
+"""So often a query is started again with the columns of its inputs before one of the runs was refreshed."""
+
+
+class ColumnsChanged(QueryFault):
+    """The columns of a query over live tables are others than at its start, because those of an input are."""
+
+
 @dataclass
 class Running:
     """A query that was started in this session, running or ended.
@@ -38,8 +46,9 @@ class Running:
     statement has stopped it; on_purpose: one that names it, so that START QUERY ALL leaves it stopped; late:
     what ON LATE INTO does; aborted: its last micro-batch was aborted;
     ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
-    of restarts in a row before this run; again_at: when the next one is, by time.monotonic(). on_fault: is
-    called once the fault of the query is known. ended_with_spark: it would still run, had Spark not ended.
+    of restarts in a row before this run; again_at: when the next one is, by time.monotonic(), which comes
+    without a fault where columns of an input have changed. on_fault: is called once the fault of the query is
+    known. ended_with_spark: it would still run, had Spark not ended.
     record: records the query in its checkpoint, so that it can be resumed.
     """
 
@@ -166,7 +175,9 @@ class Running:
                     self.ended_with_spark = True
                     self.fault = self._ended_with("its JVM has ended")
                 return
-            if isinstance(error, QueryFault):
+            if isinstance(error, ColumnsChanged) and self._takes_columns():
+                self.again_at = time.monotonic()
+            elif isinstance(error, QueryFault):
                 self.fault, self.certain = error, recurs(error.__cause__ or error)
                 self.ended_with_spark = error.code == "SPARK_LOST"
             elif error is not None:
@@ -176,6 +187,16 @@ class Running:
                 self.fault.__cause__ = error if isinstance(error, Exception) else None
             if self.fault is not None and self.source and self.span:
                 self.fault.at(self.source, self.span)
+
+    def _takes_columns(self) -> bool:
+        """Whether it is planned anew, because columns of its inputs have changed."""
+        self.tries = 0 if self.handle.done else self.tries
+        return not self.plan.transient and self.tries < _TRIES
+
+    @property
+    def planned_anew(self) -> bool:
+        """Whether it is about to be started again with the columns that its inputs have now."""
+        return self.status() == "restarting" and self.fault is None
 
     @property
     def over(self) -> bool:

@@ -10,7 +10,7 @@ from streamsql.calls import evaluate
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import Note
 from streamsql.plan import plans
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.runtime.checkpoints.query_marker import (
     Folder,
     check_unchanged,
@@ -158,7 +158,7 @@ class RefreshStart:
         try:
             self.schema = analysed(self.parts, self.plan)
         except Exception as error:
-            if self.replaces or self.plan.stages or isinstance(self.plan, Changes):
+            if self.new or self.plan.stages:
                 raise
             raise changed_input(error, self.plan) from error
 

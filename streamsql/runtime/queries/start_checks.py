@@ -12,7 +12,7 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import EngineFault, RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan import plans
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.engine.package_loader import can_load
 from streamsql.runtime.live.recorded_progress import of_checkpoint, of_late_rows

@@ -16,7 +16,7 @@ from streamsql.errors import EngineFault, QueryFault, StreamsqlError
 from streamsql.language.query import read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
-from streamsql.plan.changes import Changes as ChangesPlan
+from streamsql.plan.changes_plan import Changes as ChangesPlan
 from streamsql.plan.limits import raised_limit
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
@@ -33,7 +33,7 @@ from streamsql.runtime.queries.new_generations import BeforeStart, Generation, g
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.query_waits import POLL
-from streamsql.runtime.queries.run import Running
+from streamsql.runtime.queries.run import ColumnsChanged, Running
 from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.queries.written_rows import check_rows, rows_to_write
 from streamsql.runtime.workspace.generations import generations_of, rows_in
@@ -130,11 +130,14 @@ def _inputs_now(parts: QueryParts, plan: plans.Refresh) -> dict[str, RowsAt]:
 
 
 def changed_input(error: Exception, plan: plans.Refresh) -> StreamsqlError:
-    """The error of a live table that was computed before: what it reads has changed."""
+    """The error of a query over live tables that was computed before: what it reads has changed."""
     fault, name = translate(error), plan.query.name
     if fault.condition:
         fault.message = f"{name} cannot be computed any more: {fault.message}"
         again = f"CREATE OR REPLACE LIVE TABLE {quote_name(name)} AS …; its last rows can be read until then"
+        if isinstance(plan, ChangesPlan):
+            insert = f"INSERT INTO {quote_name(plan.sink.name)} AS QUERY {quote_name(name)} SELECT …;"
+            again = f"DROP QUERY {quote_name(name)}; {insert} writes all rows again"
         fault.hint = "\n".join(p for p in (fault.hint, again) if p)
     return fault
 
@@ -239,13 +242,14 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
 
 def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
     """The rows of the result as an Arrow table. Raises QueryFault."""
-    name, limit, losses = plan.query.name, _limit(plan), parts.engine.losses
+    name, limit, losses, frame = plan.query.name, _limit(plan), parts.engine.losses, None
     try:
         frame = _frame(parts, plan, inputs)
         if frame.schema != schema:
-            raise EngineFault(
-                "its columns have changed, because an input was replaced",
-                hint=f"START QUERY {name};",
+            raise ColumnsChanged(
+                "its columns have changed, because those of an input have",
+                subject=f"query {name} failed",
+                hint="" if plan.transient else f"START QUERY {quote_name(name)};",
                 code="WRONG_COLUMNS",
             )
         table = to_arrow(frame.limit(limit + 1))
@@ -257,9 +261,11 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
                 code="LIMIT_REACHED",
             )
         return table
+    except ColumnsChanged:
+        raise
     except Exception as error:
         lost = may_be_lost(error) and parts.engine.has_ended(losses)
-        fault = spark_lost() if lost else translate(error)
+        fault = spark_lost() if lost else translate(error) if frame else changed_input(error, plan)
         raise QueryFault.caused_by(fault, name) from error
 
 

@@ -24,8 +24,9 @@ import sqlalchemy as sa
 from conftest import Console
 from pymysql.cursors import SSCursor
 
+from streamsql.cli.addresses import tls_of
 from streamsql.errors import InputFault, UsageFault
-from streamsql.features.mysql.mysql_door import Door, open_doors, password_of, tls_of
+from streamsql.features.mysql.mysql_door import Door, open_doors, password_of
 from streamsql.output.printer import Printer
 
 ROOMS = ("streamsql/features/mysql/", "streamsql/server/client_session.py")
@@ -376,8 +377,8 @@ def test_tls(console: Console, tmp_path: Path) -> None:
         "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem"
     )
     subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
-    files = f"{tmp_path}/cert.pem,{tmp_path}/key.pem"
-    door = Door(console.session.parts, "127.0.0.1", 0, "open it", tls_of(files))
+    tls = tls_of(f"{tmp_path}/cert.pem", f"{tmp_path}/key.pem", "--mysql-tls")
+    door = Door(console.session.parts, "127.0.0.1", 0, "open it", tls)
     try:
         trusted = ssl.create_default_context(cafile=f"{tmp_path}/cert.pem")
         trusted.check_hostname = False
@@ -389,7 +390,7 @@ def test_tls(console: Console, tmp_path: Path) -> None:
     finally:
         door.close()
     with pytest.raises(InputFault, match="no such file"):
-        tls_of("nothing.pem,nothing.pem")
+        tls_of("nothing.pem", "nothing.pem", "--mysql-tls")
 
 
 def test_flags(door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

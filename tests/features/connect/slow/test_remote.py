@@ -24,7 +24,7 @@ from streamsql.errors import Source, StartFault, StreamsqlError, UsageFault
 from streamsql.features.connect.connect_engine import ConnectEngine, SessionRemark
 from streamsql.features.connect.connect_probe import obstacle
 from streamsql.features.connect.connect_session import ConnectSession
-from streamsql.features.connect.limits import LACKS, READS, WRITES, ConnectServer
+from streamsql.features.connect.lacks import LACKS, READS, WRITES, ConnectServer
 from streamsql.features.connect.server_address import read_address
 from streamsql.features.connect.session_record import SessionRecord
 from streamsql.language.parser import parse, split_script

@@ -17,7 +17,7 @@ from streamsql.errors import RuleFault, Span
 from streamsql.language.statements import live_table, query
 from streamsql.language.statements.base import QueryClauses, Statement
 from streamsql.plan.basic_plans import Plan
-from streamsql.plan.changes import Changes
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.context import Server
 from streamsql.plan.plans import (
     Collect,
