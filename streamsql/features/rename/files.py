@@ -15,7 +15,7 @@ from urllib.parse import quote
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places, file_name
 from streamsql.errors import RuleFault
-from streamsql.features.rename.renaming import Renaming
+from streamsql.plan.renaming import Renaming
 from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles, local_folder
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
 from streamsql.runtime.embedded.durable_files import move

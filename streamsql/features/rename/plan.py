@@ -8,7 +8,6 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, is_staged, promoted_name
 from streamsql.errors import NameFault, RuleFault, StreamsqlError
-from streamsql.features.rename.renaming import Renaming, renaming
 from streamsql.features.rename.statement import (
     Rename,
     RenameLiveTable,
@@ -16,10 +15,12 @@ from streamsql.features.rename.statement import (
     RenameSink,
     RenameStream,
 )
+from streamsql.language.redaction import redact
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.context import Context
+from streamsql.plan.renaming import Renaming, renaming
 from streamsql.plan.statements.existing import start_plan
 from streamsql.plan.streaming.readers import queries_over
 
@@ -70,7 +71,8 @@ def _rename(statement: Rename, context: Context) -> Plan:
     owners = {(catalog.queries[q.owner.casefold()] if q.owner else q).name for q in concerned}
     ordered = [q for q in catalog.with_readers(catalog.named(None)) if q.name in owners]
     for query in ordered:
-        _check_follows(query, statement, names, after, context)
+        texts = _texts_of_stages(query, statement, names, after, context)
+        names = replace(names, texts={**names.texts, **texts})
     queries = tuple(query.name for query in ordered)
     return Renamed(kind.replace("_", " "), entry.name, statement.new_name.value, names, queries)
 
@@ -109,10 +111,12 @@ def _check_free(statement: Rename, kind: str, catalog: Catalog) -> None:
         )
 
 
-def _check_follows(
+def _texts_of_stages(
     query: Query, statement: Rename, names: Renaming, after: Catalog, context: Context
-) -> None:
-    """Raise RuleFault for a query that has a staged change, or that could not be started afterwards."""
+) -> dict[str, str]:
+    """The texts of the stages of a query as they are planned afterwards, by those that they have now. Raises
+    RuleFault for a query that has a staged change, or that could not be started afterwards.
+    """
     if is_staged(query.name) or context.catalog.staged(query.name):
         table = quote_name(promoted_name(query.name))
         raise RuleFault(
@@ -125,9 +129,9 @@ def _check_follows(
     try:
         start_plan(query, context)
     except StreamsqlError:
-        return  # it cannot be started now, either
+        return {}  # it cannot be started now, either
     try:
-        start_plan(names.query(query), replace(context, catalog=after))
+        planned = start_plan(names.query(query), replace(context, catalog=after))
     except StreamsqlError as fault:
         raise RuleFault(
             f"{query.name} could not be started with the name {statement.new_name}",
@@ -136,6 +140,10 @@ def _check_follows(
             span=statement.new_name.span,
             code="RENAME_NOT_SUPPORTED",
         ) from fault
+    stages = context.catalog.stages_of(query.name)
+    texts = {s.query.name.casefold(): s.query.text for s in getattr(planned, "stages", ())}
+    pairs = ((stage.text, texts.get(names.query(stage).name.casefold(), "")) for stage in stages)
+    return {f(old): f(new) for old, new in pairs if new for f in (str, redact)}
 
 
 PLANNERS = dict.fromkeys((RenameLiveTable, RenameStream, RenameSink, RenameQuery), _rename)

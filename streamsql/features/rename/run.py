@@ -14,16 +14,14 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from streamsql.errors import Note, Source, StreamsqlError
+from streamsql.errors import Note, StreamsqlError
 from streamsql.features.rename.files import changes_of
 from streamsql.features.rename.plan import Renamed
-from streamsql.features.rename.renaming import Renaming, with_stages
 from streamsql.features.rename.statement import Rename
-from streamsql.language.parser import parse
-from streamsql.language.script import split_script
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
+from streamsql.plan.renaming import Renaming, with_stages
 from streamsql.results import Done, Result
 from streamsql.runtime.embedded.durable_files import make_folder, remove_file, sync_folder, write_file
 from streamsql.runtime.engine.cancel import CancelToken
@@ -187,10 +185,9 @@ def _rename_in_views(parts: SessionParts, names: Renaming) -> None:
     """Define the views and temporary views again that name a renamed relation."""
     changed = False
     for _, view in parts.temporary.statements():
-        text = view.text if is_table(view) else names.statements_text(f"{view.text};").rstrip(";")
-        if text != view.text:
-            (written,) = split_script(Source("catalog.sql", f"{text};"))
-            parts.temporary.remember(parse(written, {}, literal=True), definition_of(text))
+        renamed = view if is_table(view) else names.view(view)
+        if renamed is not view:
+            parts.temporary.remember(renamed, definition_of(renamed.text))
             changed = True
     if changed and parts.engine.started:
         parts.temporary.restore(parts.spark)

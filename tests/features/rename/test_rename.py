@@ -3,16 +3,11 @@
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from failing_disk import Crash, Disk
 from test_reopened import Open, opened, said  # noqa: F401  the fixture
-
-from streamsql.errors import StreamsqlError
-from streamsql.runtime.embedded import durable_files
 
 ROOMS = ("streamsql/features/rename/", "streamsql/language/", "streamsql/runtime/")
 

@@ -26,16 +26,19 @@ Entry = TypeVar("Entry", Stream, Sink, Query, Table)
 @dataclass(frozen=True)
 class Renaming:
     """New names by folded old ones. A live table is a sink and a query, which FROM may read; its stages are
-    so, too.
+    so, too. texts: new texts of the queries of stages, as planning writes them, by the old ones.
     """
 
     streams: Names = field(default_factory=dict)
     sinks: Names = field(default_factory=dict)
     queries: Names = field(default_factory=dict)
     relations: Names = field(default_factory=dict)
+    texts: Names = field(default_factory=dict)
 
     def query_text(self, text: str, *, together: bool = False) -> str:
         """The text of a query (together: the INSERTs of a statement set) with the new names."""
+        if text in self.texts:
+            return self.texts[text]
         return self.statements_text(text) if together else with_names(text, self.relations, self.queries)
 
     def statements_text(self, text: str) -> str:
@@ -51,6 +54,13 @@ class Renaming:
             for one in (statement, *(statement.inserts if isinstance(statement, InsertSet) else ())):
                 edits += self._edits(one, text)
         return with_points(text, apart(edits))[0]
+
+    def view(self, view: Statement) -> Statement:
+        """The statement of a view with the new names."""
+        text = self.statements_text(f"{view.text};")
+        if text == f"{view.text};":
+            return view
+        return parse(split_script(Source("catalog.sql", text))[0], {}, literal=True)
 
     def _edits(self, statement: Statement, text: str) -> list[Edit]:
         edits = []
