@@ -49,9 +49,9 @@ class StagedChange:
 
 
 def steps(project: Project) -> Iterator[Step | StagedChange]:
-    """The steps in their order: renames, then what makes way for others is dropped, last what nothing reads any more.
-    A changed query is dropped and started again, the change of a live table is staged, and all else that is
-    changed is replaced. Each query that is to be started again is so behind what it names.
+    """The steps in their order: renames; then what makes way for others is dropped, last what nothing reads
+    any more. A changed query is dropped and started again, the change of a live table is staged, and all else
+    that is changed is replaced. Each query that is to be started again is so behind what it names.
     """
     renames = [c for c in project.comparison.changes if c.what == RENAMED and _keeps_state(c)]
     yield from (Step((_rename(change),)) for change in renames)
