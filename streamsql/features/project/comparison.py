@@ -153,6 +153,7 @@ def renames_of(present: DefinitionSet, parts: Sequence[Part]) -> list[Rename]:
         and key not in before
         and (old := old_keys[key]) in before
         and old not in defined
+        and key == next(k for k, other in old_keys.items() if other == old)
     ]
 
 

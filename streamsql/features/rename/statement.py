@@ -14,7 +14,7 @@ from streamsql.language.statements.base import Name, Statement, name_of, new_nam
 class Rename:
     """What the statements have in common. new_name: that of the entry afterwards."""
 
-    topic: ClassVar[str] = "changes"
+    topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "restarts"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -236,7 +237,8 @@ def test_queries_go_on_with_a_comment_or_another_pace(place: Place) -> None:
 @pytest.mark.parametrize("name", ["counts", "words"])
 def test_a_rename_changes_nothing_else(place: Place, name: str) -> None:
     place.keep(WORDS)
-    place.write(WORDS.replace(name, "fresh").replace("CREATE", f"-- renamed from: {name}\nCREATE"))
+    text = re.sub(rf"\b{name}\b", "fresh", WORDS)
+    place.write(text.replace("CREATE", f"-- renamed from: {name}\nCREATE"))
     outcome = place.plan()
     assert outcome.code == 3, outcome.err
     first, *_, last = outcome.out.splitlines()
