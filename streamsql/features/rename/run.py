@@ -122,7 +122,7 @@ def complete(parts: SessionParts) -> list[str]:
         return [f"{_record(parts)} cannot be read, so that a rename is not completed: {error}"]
     try:
         _change_files(parts, names)
-        return [note.text for note in _take_over(parts, names, ())]
+        return [f"{note}" for note in _take_over(parts, names, ())]
     except (OSError, StreamsqlError) as error:
         return [f"a rename is not completed; it is tried again with the next console: {error}"]
 

@@ -153,8 +153,8 @@ def unknown_target(target: Target, catalog: Catalog) -> NameFault | None:
 
 def anew(entry: Stream | Sink, change: str, catalog: Catalog) -> str:
     """The ALTER STREAM that adds the columns of another ALTER; else the CREATE OR REPLACE of an entry with
-    the columns that an ALTER adds, and without those that it drops; for another name, the ALTER … RENAME TO of
-    the console. "" where a secret would stand in it. change: the ALTER.
+    the columns that an ALTER adds, and without those that it drops; for another name, the ALTER … RENAME TO
+    of the console. "" where a secret would stand in it. change: the ALTER.
     """
     if name := renamed_to(change):
         return f"ALTER {_kind(entry).upper()} {quote_name(entry.name)} RENAME TO {quote_name(name)}"
