@@ -121,7 +121,8 @@ def _paths(checkpoint: Path, places: Places, names: Renaming) -> Iterator[Step]:
     folders = {places.values(old): places.values(new) for old, new in names.streams.items()}
     folders |= {places.query(old): places.query(new) for old, new in names.queries.items()}
     found = (*checkpoint.glob("sources/*/*"), *checkpoint.glob("state/*/_metadata/v2/*"))
-    for file in sorted(path for path in found if path.is_file() and not path.name.startswith(".")):
+    whole = (path for path in found if path.name[0] != "." and path.suffix != ".part" and path.is_file())
+    for file in sorted(whole):
         before = file.read_text("utf-8")
         after = before
         for old, new in folders.items():
