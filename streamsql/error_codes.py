@@ -115,7 +115,7 @@ CODES = {
     "READ_ONLY": "this console only reads the workspace",
     "RELATIVE_PATH": "a path on a Spark Connect server is relative",
     ROW_OF_EACH_KEY: "the row of the greatest or least value of each key, which is an aggregation",
-    "RENAME_NOT_SUPPORTED": "what would be renamed keeps state or rows under its name",
+    "RENAME_NOT_SUPPORTED": "what keeps or reads the old name cannot follow the new one",
     "ROWS_NOT_OF_CHECKPOINT": "the rows of a live table do not fit the checkpoint of its query",
     "ROWS_NOT_READ": "the rows of a live table, or the record of what a query has written, cannot be read",
     "SECRET_LOST": "a secret was not kept in the workspace, or cannot be read",

@@ -299,10 +299,7 @@ DEFINITIONS = [
         "ALTER SOURCE clicks DROP COLUMN id",
         "CREATE OR REPLACE STREAM clicks (ts TIMESTAMP)\n  USING values\n  WITH WATERMARK ts DELAY '1 minute';",
     ),
-    (
-        "ALTER STREAM clicks RENAME TO visits",
-        "CREATE STREAM visits (id INT, ts TIMESTAMP)\n  USING values\n  WITH WATERMARK ts DELAY '1 minute';",
-    ),
+    ("ALTER SOURCE clicks RENAME TO visits", "ALTER STREAM clicks RENAME TO visits;"),
     ("ALTER SINK out SET (snapshot = false)", "CREATE OR REPLACE SINK out\n  USING noop;"),
     (
         "CREATE SINK db (id INT) USING jdbc OPTIONS (url 'jdbc:postgresql://h/d', table 't', user 'me', "
@@ -316,7 +313,7 @@ DEFINITIONS = [
     ),
     (
         "ALTER MATERIALIZED VIEW counts RENAME TO totals",
-        "CREATE LIVE TABLE totals\n  AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
+        "ALTER LIVE TABLE counts RENAME TO totals;",
     ),
     ("DROP TABLE counts", "DROP LIVE TABLE counts;"),
     ("DROP VIEW IF EXISTS counts", "DROP LIVE TABLE counts;"),

@@ -114,7 +114,7 @@ LACKS = {
         "SELECT * FROM csv.`/folder/of/the/server` LIMIT 10",
     ),
     "restarts": Lack(
-        "ALTER STREAM",
+        "ALTER STREAM, ALTER … RENAME TO",
         "which queries can go on is judged through the JVM of the driver",
         "CREATE OR REPLACE STREAM with the columns; then STOP QUERY and START QUERY",
     ),

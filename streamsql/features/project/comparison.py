@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamsql.errors import RuleFault, Source
+from streamsql.errors import Source
 from streamsql.features.project.definition_set import DefinitionSet
-from streamsql.features.project.project_folder import Key, Part
+from streamsql.features.project.project_folder import Key, Part, key_of
 from streamsql.language.script import Written, split_script
 from streamsql.plan.streaming.query_changes import entry_changes
 from streamsql.runtime.workspace.store import CatalogEntry
@@ -75,25 +75,28 @@ class Comparison:
     effects: Effects
 
 
-def compare(present: DefinitionSet, wanted: DefinitionSet, parts: Sequence[Part]) -> Comparison:
-    """Compare what is there with what a folder defines. parts: the statements of the folder. Raises RuleFault
-    for a rename that would lose state.
+def compare(
+    present: DefinitionSet, wanted: DefinitionSet, parts: Sequence[Part], renames: Sequence[Rename]
+) -> Comparison:
+    """Compare what is there with what a folder defines. parts: the statements of the folder; renames: those
+    after which present is as it is given.
     """
     before, after = present.entries, wanted.entries
     defined = {part.key for part in parts}  # the workspace has queries of the console, too
-    renamed = dict(_renamed(before, after, parts, present))
+    renamed = {rename.key: rename.before for rename in renames}
     changes, unchanged = list[Change](), 0
     for key, entry in after.items():
         old = before.get(key)
         if key in renamed:
-            changes.append(Change(RENAMED, entry, before[renamed[key]]))
-        elif old is None:
-            changes.append(Change(ADDED, entry))
-        elif _same(old, entry):
-            unchanged += key in defined
-        else:
+            changes.append(Change(RENAMED, old or entry, renamed[key]))
+        if old is None:
+            changes += [Change(ADDED, entry)] * (key not in renamed)
+        elif not _same(old, entry):
             changes.append(Change(CHANGED, entry, old, _has_rows(key, present)))
-    gone = [key for key in reversed(before) if key not in after and key not in renamed.values()]
+        else:
+            unchanged += key in defined and key not in renamed
+    made_anew = {key_of(rename.before) for rename in renames}
+    gone = [key for key in reversed(before) if key not in after and key not in made_anew]
     changes += (Change(DROPPED, None, before[key], _has_rows(key, present)) for key in gone)
     changed = {change.key for change in changes if change.what == CHANGED}
     minor = {key for key in changed if _is_minor(key, present, wanted)}
@@ -123,29 +126,35 @@ def written(text: str) -> Written:
     return split_script(Source("streamsql apply", f"{text};"))[0]
 
 
-def _renamed(
-    before: Mapping[Key, CatalogEntry],
-    after: Mapping[Key, CatalogEntry],
-    parts: Iterable[Part],
-    present: DefinitionSet,
-) -> Iterator[tuple[Key, Key]]:
-    """(new key, old key) of each entry that a comment of the folder renames. Raises RuleFault."""
-    for part in parts:
-        old = (part.entry.kind, part.renamed_from.casefold())
-        if not part.renamed_from or part.key in before or old in after or old not in before:
-            continue
-        keeps = "rows" if _has_rows(old, present) else "state"
-        if old[0] == "query" or keeps == "rows":
-            raise part.placed(
-                RuleFault(
-                    f"{before[old].name} cannot be renamed to {part.entry.name}: its {keeps} would be lost",
-                    detail=f"the workspace keeps its {keeps} under its name",
-                    hint=f"keep the name {before[old].name}; without the comment, {before[old].name} is "
-                    f"dropped, and {part.entry.name} is added and begins anew",
-                    code="RENAME_NOT_SUPPORTED",
-                )
-            )
-        yield part.key, old
+@dataclass(frozen=True)
+class Rename:
+    """A rename that a comment of a folder asks for. key: of the entry afterwards; before: the entry."""
+
+    key: Key
+    name: str
+    before: CatalogEntry
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether ALTER … RENAME TO does it; a view and a function are dropped, and created again."""
+        return self.before.kind in ("stream", "sink", "query")
+
+
+def renames_of(present: DefinitionSet, parts: Sequence[Part]) -> list[Rename]:
+    """The renames that the comments of a folder ask for. One that was done before is left out."""
+    before, defined = present.entries, {part.key for part in parts}
+    old_keys = {
+        part.key: (part.entry.kind, part.renamed_from.casefold()) for part in parts if part.renamed_from
+    }
+    return [
+        Rename(key, part.entry.name, before[old])
+        for part in parts
+        if (key := part.key) in old_keys
+        and key not in before
+        and (old := old_keys[key]) in before
+        and old not in defined
+        and key == next(k for k, other in old_keys.items() if other == old)
+    ]
 
 
 def _has_rows(key: Key, definitions: DefinitionSet) -> bool:

@@ -18,6 +18,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.plan import plans
 from streamsql.plan.planner import plan
+from streamsql.plan.renaming import renaming
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.reopen import tables_in, take_up
@@ -50,6 +51,12 @@ class DefinitionSet:
         )
         entries = [*settings, *entries_of(self.catalog, self.views)]
         return {key_of(entry): entry for entry in in_order(entries) if not is_staged(entry.name)}
+
+    def renamed(self, kind: str, old: str, new: str) -> DefinitionSet:
+        """The same after ALTER … RENAME TO. kind: see renaming. Raises RuleFault."""
+        names = renaming(kind, old, new, self.catalog)
+        views = tuple((name, names.view(view)) for name, view in self.views)
+        return replace(self, catalog=names.applied(self.catalog), views=views)
 
     @property
     def staged(self) -> tuple[str, ...]:

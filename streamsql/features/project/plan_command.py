@@ -15,7 +15,7 @@ from streamsql.cli.open_session import open_session
 from streamsql.cli.open_workspace import check_workspace
 from streamsql.config.preferences import Preferences
 from streamsql.errors import StreamsqlError
-from streamsql.features.project.comparison import Change, Comparison, compare
+from streamsql.features.project.comparison import Change, Comparison, compare, renames_of
 from streamsql.features.project.definition_set import DefinitionSet, wanted
 from streamsql.features.project.project_folder import Part, files_of, read_project
 from streamsql.output.control_characters import harmless
@@ -33,7 +33,7 @@ NOTHING, CHANGES, FAILED = 0, 3, 1
 @dataclass(frozen=True)
 class Project:
     """A folder beside a workspace. parts: its statements in their order; present: what is in
-    the workspace.
+    the workspace, after renames.
     """
 
     line: CommandLine
@@ -100,13 +100,19 @@ def read(options: Namespace, line: CommandLine, printer: Printer) -> Project | N
     translation = translation_of(printer.preferences["dialect"], own.catalog)
     ordered, faults = read_project(files_of(folder), own.variables, translation)
     if not faults:
+        renames = renames_of(present, ordered)
+        for rename in (r for r in renames if r.keeps_state):
+            old = rename.before
+            kind = "live_table" if shown_kind(old) == "live table" else old.kind
+            try:
+                present = present.renamed(kind, old.name, rename.name)
+            except StreamsqlError as error:
+                faults.append(next(part for part in ordered if part.key == rename.key).placed(error))
+    if not faults:
         defined, faults = wanted(ordered, own, store, present)
     if not faults:
-        try:
-            comparison = compare(present, defined, ordered)
-            return Project(line, folder, tuple(ordered), comparison, present)
-        except StreamsqlError as error:
-            faults = [error]
+        comparison = compare(present, defined, ordered, renames)
+        return Project(line, folder, tuple(ordered), comparison, present)
     for fault in faults:
         printer.error(fault)
     return None

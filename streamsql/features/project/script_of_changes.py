@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from streamsql.connectors.registry import ENDLESS
 from streamsql.errors import Source
 from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, written
-from streamsql.features.project.plan_command import Project
+from streamsql.features.project.plan_command import Project, shown_kind
 from streamsql.features.project.project_folder import Part
 from streamsql.language.script import Written, split_script
 from streamsql.language.statements.stream import CreateStream
@@ -49,11 +49,13 @@ class StagedChange:
 
 
 def steps(project: Project) -> Iterator[Step | StagedChange]:
-    """The steps in their order: first what makes way for others is dropped, last what nothing reads any more.
-    A changed query is dropped and started again, the change of a live table is staged, and all else that is
-    changed is replaced. Each query that is to be started again is so behind what it names.
+    """The steps in their order: renames; then what makes way for others is dropped, last what nothing reads
+    any more. A changed query is dropped and started again, the change of a live table is staged, and all else
+    that is changed is replaced. Each query that is to be started again is so behind what it names.
     """
-    changes = {change.key: change for change in project.comparison.changes}
+    renames = [c for c in project.comparison.changes if c.what == RENAMED and _keeps_state(c)]
+    yield from (Step((_rename(change),)) for change in renames)
+    changes = {change.key: change for change in project.comparison.changes if change not in renames}
     effects = project.comparison.effects
     restarts = {name: _restart(name, " FROM BEGINNING") for name in effects.begin_again}
     restarts |= {name: _restart(name) for name in effects.resumed}
@@ -73,6 +75,17 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
 def _restart(query: str, begins: str = "") -> Step:
     name = quote_name(query)
     return Step((written(f"STOP QUERY {name}"), written(f"START QUERY {name}{begins}")), (query,))
+
+
+def _keeps_state(change: Change) -> bool:
+    return change.entry.kind in ("stream", "sink", "query")
+
+
+def _rename(change: Change) -> Written:
+    """The statement that gives an entry its new name."""
+    assert change.present
+    old, kind = change.present, shown_kind(change.present).upper()
+    return written(f"ALTER {kind} {quote_name(old.name)} RENAME TO {quote_name(change.entry.name)}")
 
 
 def _writes(entry: CatalogEntry) -> bool:

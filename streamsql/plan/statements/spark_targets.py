@@ -117,10 +117,10 @@ def _refusal(target: Target, entry: Stream | Sink, text: str, catalog: Catalog) 
     }[kind]
     message = f"{said}: {target.verb} cannot change it"
     if target.verb == "ALTER STREAM":
-        message = "ALTER STREAM has ADD COLUMN and REFRESH SCHEMA only"
+        message = "ALTER STREAM has ADD COLUMN, REFRESH SCHEMA and RENAME TO only"
     changed = anew(entry, text, catalog) if target.verb.startswith("ALTER") else ""
     if changed:
-        detail = (moved_rows(entry, text) if changed.startswith("CREATE") else "") or why
+        detail = (moved_rows(entry) if changed.startswith("CREATE") else "") or why
         return RuleFault(message, detail=detail, proposal=f"{changed};", code="WRONG_KIND")
     hint = f"CREATE OR REPLACE {kind.upper()} {name} … changes its definition"
     if kind == "stream":
@@ -153,10 +153,11 @@ def unknown_target(target: Target, catalog: Catalog) -> NameFault | None:
 
 def anew(entry: Stream | Sink, change: str, catalog: Catalog) -> str:
     """The ALTER STREAM that adds the columns of another ALTER; else the CREATE OR REPLACE of an entry with
-    the columns that an ALTER adds, and without those that it drops, or its CREATE under the name that it is
-    given. "" where a secret would stand in it. change: the ALTER.
+    the columns that an ALTER adds, and without those that it drops; for another name, the ALTER … RENAME TO
+    of the console. "" where a secret would stand in it. change: the ALTER.
     """
-    name = renamed_to(change)
+    if name := renamed_to(change):
+        return f"ALTER {_kind(entry).upper()} {quote_name(entry.name)} RENAME TO {quote_name(name)}"
     changed = replace(entry, options=tuple((k, _reference(k, v)) for k, v in entry.options))
     if entry.columns:
         dropped, added = dropped_columns(change), _columns(added_columns(change))
@@ -164,16 +165,14 @@ def anew(entry: Stream | Sink, change: str, catalog: Catalog) -> str:
             return f"ALTER STREAM {quote_name(entry.name)} ADD COLUMNS{columns_sql(added)}"
         left = tuple(c for c in entry.columns if c.name.casefold() not in dropped)
         changed = replace(changed, columns=(*left, *added))
-    if name:
-        changed = replace(changed, name=name)
     query = catalog.queries.get(entry.name.casefold()) if isinstance(entry, Sink) else None
     if query and query.live_table and isinstance(changed, Sink):
-        text = replace(query, name=name or query.name).sql(changed)
+        text = query.sql(changed)
     else:
         text = changed.sql()
     if HIDDEN in text:
         return ""
-    return text if name else text.replace("CREATE", "CREATE OR REPLACE", 1)
+    return text.replace("CREATE", "CREATE OR REPLACE", 1)
 
 
 def _reference(key: str, value: str) -> str:
@@ -195,9 +194,7 @@ def _columns(written: str) -> tuple[Column, ...]:
     return ()
 
 
-def moved_rows(entry: Stream | Sink, change: str) -> str:
-    """What becomes of the rows of a stream that holds its own when it is defined anew; "" for others, and
-    where it is given another name.
-    """
-    holds_rows = isinstance(entry, Stream) and entry.connector == "values" and not renamed_to(change)
+def moved_rows(entry: Stream | Sink) -> str:
+    """What becomes of the rows of a stream that holds its own when it is defined anew; "" for others."""
+    holds_rows = isinstance(entry, Stream) and entry.connector == "values"
     return f"the rows of {entry.name} are moved to the trash when it is replaced" if holds_rows else ""

@@ -219,3 +219,28 @@ def test_a_workspace_that_another_console_holds_is_not_changed(place: Place) -> 
         assert (outcome.code, "error[WORKSPACE_IN_USE]" in outcome.err) == (2, True), outcome.err
     finally:
         terminal.kill()
+
+
+@pytest.mark.slow
+def test_apply_renames_and_then_changes(place: Place) -> None:
+    place.write(COUNTS)
+    applied(place.apply())
+    place.answers(f"START QUERY ALL; {ROWS} STOP QUERY ALL;")
+    place.change("CREATE LIVE TABLE counts", "-- renamed from: counts\nCREATE LIVE TABLE amounts")
+    place.change("FROM counts", "FROM amounts")
+    planned = place.plan()
+    assert (
+        planned.startswith("renamed  live table amounts, formerly counts") and "1 renamed; 2 def" in planned
+    )
+    applied(place.apply())
+    assert place.plan() == "nothing to do: 3 definitions unchanged\n"
+    batches = "SHOW PROGRESS OF QUERY amounts; SELECT * FROM amounts ORDER BY 1; SELECT * FROM totals; STOP QUERY ALL;"
+    rows = place.answers(f"START QUERY ALL; INSERT INTO words VALUES ('bb'); AWAIT QUERY ALL IDLE; {batches}")
+    assert "word,n\na,2\nbb,2\n" in rows and "t\n4\n" in rows
+    place.change("CREATE STREAM words", "-- renamed from: words\nCREATE STREAM lines")
+    place.change("FROM words GROUP", "FROM lines WHERE word > 'a' GROUP")
+    planned = place.plan()
+    assert "1 renamed, 1 changed; " in planned and "computed anew: amounts" in planned
+    applied(place.apply())
+    assert place.plan() == "nothing to do: 3 definitions unchanged\n"
+    assert "word,n\nbb,2\n" in place.answers("START QUERY ALL; AWAIT QUERY ALL IDLE; SELECT * FROM amounts;")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -234,14 +235,16 @@ def test_queries_go_on_with_a_comment_or_another_pace(place: Place) -> None:
 
 
 @pytest.mark.parametrize("name", ["counts", "words"])
-def test_a_rename_that_would_lose_state_or_rows_is_refused(place: Place, name: str) -> None:
+def test_a_rename_changes_nothing_else(place: Place, name: str) -> None:
     place.keep(WORDS)
-    place.write(WORDS.replace(name, "fresh").replace("CREATE", f"-- renamed from: {name}\nCREATE"))
+    text = re.sub(rf"\b{name}\b", "fresh", WORDS)
+    place.write(text.replace("CREATE", f"-- renamed from: {name}\nCREATE"))
     outcome = place.plan()
-    assert (outcome.code, outcome.out) == (1, "")
-    assert (
-        "error[RENAME_NOT_SUPPORTED]" in outcome.err and f"{name} cannot be renamed to fresh" in outcome.err
-    )
+    assert outcome.code == 3, outcome.err
+    first, *_, last = outcome.out.splitlines()
+    assert first.startswith("renamed  ") and f" fresh, formerly {name}" in first
+    assert last.startswith("1 renamed; ") and "changed  " not in outcome.out
+    assert "computed anew" not in outcome.out
     place.write(WORDS.replace(name, "fresh"))
     outcome = place.plan()
     assert "added    " in outcome.out and f" {name}\n" in outcome.out

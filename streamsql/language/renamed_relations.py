@@ -1,0 +1,95 @@
+"""Gives the relations that a query reads other names, so that the query means the same as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamsql.errors import RuleFault
+from streamsql.language.edits import Edit, apart, with_points
+from streamsql.language.query import read_query
+from streamsql.language.query_tree import Query
+from streamsql.language.tokens import quote_name, unquote
+
+
+def with_names(text: str, relations: Mapping[str, str], queries: Mapping[str, str]) -> str:
+    """The text of a query that reads relations by other names. relations, queries: new names by folded old
+    ones; a query is named by STATE and LATE ROWS OF QUERY.
+
+    The names before the columns of a relation become the new one, too. Where they would mean something else
+    then, they stay, and the relation gets its old name as an alias. Raises RuleFault where that is not
+    possible.
+    """
+    query = read_query(text)
+    read = {n.span.start: n for n in query.relations if n.name.casefold() in relations}
+    edits: list[Edit] = []
+    if read:
+        edits = _relation_edits(query, read, relations)
+    for own in query.own:
+        for part in _query_names(own.node):
+            if part.value.casefold() in queries:
+                edits.append((part.span.start, part.span.end, quote_name(queries[part.value.casefold()])))
+    return with_points(text, apart(edits))[0] if edits else text
+
+
+def _query_names(node: Any) -> Iterator[Any]:
+    for part in node.parts:
+        if part.name == "QueryName":
+            yield part
+        else:
+            yield from _query_names(part)
+
+
+def _relation_edits(query: Query, read: Mapping[int, Any], relations: Mapping[str, str]) -> list[Edit]:
+    edits = [(n.span.start, n.span.end, quote_name(relations[n.name.casefold()])) for n in read.values()]
+    aliases = _aliases(query)
+    if all(aliases.get(start) for start in read):
+        return edits
+    new = {relations[n.name.casefold()].casefold() for n in read.values()}
+    words = [(at, t) for at, t in enumerate(query.tokens) if t.kind in ("word", "quoted")]
+    others = [
+        (at, t) for at, t in words if t.start not in read and unquote(t).casefold() in relations
+    ]  # what is named as a relation was
+    clear = all(_is_qualifier(query, at) for at, _ in others) and (query.tree is not None or not others)
+    if clear and not any(unquote(t).casefold() in new for _, t in words):
+        return edits + [(t.start, t.end, quote_name(relations[unquote(t).casefold()])) for _, t in others]
+    for start, named in read.items():
+        if aliases.get(start):
+            continue
+        if start not in aliases:
+            raise RuleFault(
+                f"it is not clear what {named.name} means in a query that reads it: {_line(query.text)}",
+                hint="give the relation an alias in that query, and use that before its columns",
+                code="RENAME_NOT_SUPPORTED",
+            )
+        edits.append((named.span.end, named.span.end, f" AS {quote_name(named.name)}"))
+    return [_joined(edit, edits) for edit in edits if edit[0] != edit[1]]
+
+
+def _joined(edit: Edit, edits: list[Edit]) -> Edit:
+    """An edit of a name, with the alias that is put behind it."""
+    alias = "".join(text for start, end, text in edits if start == end == edit[1])
+    return edit[0], edit[1], edit[2] + alias
+
+
+def _aliases(query: Query) -> dict[int, str]:
+    """The alias of each relation that sqlglot has read, "" for none, by its place."""
+    if query.tree is None:
+        return {}
+    from sqlglot import exp
+
+    tables = [node for node in query.nodes if isinstance(node, exp.Table)]
+    named = [(t.parts[0], t.alias) for t in tables if t.parts and isinstance(t.parts[0], exp.Identifier)]
+    return {name.meta["start"]: alias for name, alias in named if name._meta}
+
+
+def _is_qualifier(query: Query, at: int) -> bool:
+    """Whether a token is a name before a dot, and behind none."""
+    tokens = query.tokens
+    behind = at > 0 and tokens[at - 1].text == "."
+    return not behind and at + 1 < len(tokens) and tokens[at + 1].text == "."
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 60 else flat[:59] + "…"
