@@ -179,7 +179,8 @@ class Run(Plan):
     (CREATE LIVE TABLE). begins: the start position: "" (the checkpoint), now or beginning (a new checkpoint),
     accept (the checkpoint, although the query has changed). checkpoint: "" for Spark's temporary one. late:
     what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
-    refuses it in every output mode; by_hand: the hint where that is switched off.
+    refuses it in every output mode; by_hand: the hint where that is switched off. history:
+    what reads the history of BACKFILL, before the query starts.
     """
 
     query: Query
@@ -199,6 +200,7 @@ class Run(Plan):
     late: Late | None = None
     otherwise: Run | None = None
     by_hand: str = ""
+    history: Write | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the live table exists and IF NOT EXISTS keeps it."""
