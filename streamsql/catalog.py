@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from streamsql.definitions import (
+    HISTORY,
     REJECTED,
     Function,
     Query,
@@ -73,7 +74,18 @@ class Catalog:
             if stream is not None and stream.may_be_malformed:
                 unread = replace(stream, columns=(), watermark=None, malformed="", malformed_sink="")
                 entry = replace(unread, name=f"{stream.name}${REJECTED}", rejected=stream.columns)
+        if entry is None and which.casefold().startswith(HISTORY):
+            query = self.queries.get(base.casefold())
+            backfill = query.backfill if query else None
+            if backfill and backfill.history.casefold() == name.casefold():
+                backfilled = self.streams.get(backfill.stream.casefold())
+                columns = backfilled.columns if backfilled else ()
+                entry = Stream(backfill.history, "values", columns=columns)
         return entry
+
+    def histories(self) -> list[str]:
+        """The names of the streams of history of live tables with BACKFILL."""
+        return [query.backfill.history for query in self.queries.values() if query.backfill]
 
     def target(self, name: str) -> Stream | Sink | None:
         """The sink or stream that an INSERT into that name means, if there is one."""

@@ -5,6 +5,7 @@ All are immutable, and give the statement that creates them.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,9 @@ ROW_FILES = frozenset({"csv", "json", "xml"})
 REJECTED = "malformed"
 """NAME$malformed is the stream of the messages, or rows of files, of NAME that cannot be read."""
 
+
+HISTORY = "history"
+"""NAME$history_… is the stream of the rows that BACKFILL of the live table NAME has read."""
 
 _STAGED = re.compile(r"\$staged(?=$|\$)", re.IGNORECASE)
 
@@ -190,6 +194,30 @@ class Sink:
 
 
 @dataclass(frozen=True)
+class Backfill:
+    """BACKFILL of a live table. stream: whose rows before `until` the static query gives; select: the SELECT
+    as written, without the rows of that query; history: the name of the stream of these rows.
+    """
+
+    stream: str
+    query: str
+    until: str
+    select: str
+    history: str
+
+    def sql(self) -> str:
+        """The clause, without its secrets."""
+        source = f"BACKFILL {quote_name(self.stream)} FROM ({redact(self.query)})"
+        return f"{source} UNTIL TIMESTAMP {quote(self.until)}"
+
+
+def history_name(table: str, stream: str, query: str, until: str) -> str:
+    """The name of the stream of the history of a live table: another BACKFILL has another history."""
+    text = "\0".join((stream.casefold(), redact(query), until))
+    return f"{table}${HISTORY}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True)
 class Query:
     """The definition of a streaming query. mode "" means: chosen at each start.
 
@@ -198,7 +226,7 @@ class Query:
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
     computed again after their micro-batches; owner: the query of which it is a stage; late: the sink of
     the rows that its watermark drops; retain: of an INSERT, the rows that each of its stages may keep, 0 for
-    the default.
+    the default; backfill: of a live table; its text then reads the history, too.
     """
 
     name: str
@@ -215,6 +243,7 @@ class Query:
     owner: str = ""
     late: str = ""
     retain: int = 0
+    backfill: Backfill | None = None
 
     @property
     def sink(self) -> str:
@@ -242,8 +271,11 @@ class Query:
                 clauses.append(f"RETAIN {sink.retain} ROWS")
             if sink.comment:
                 clauses.append(comment_sql(sink.comment))
+            if self.backfill:
+                clauses.insert(0, self.backfill.sql())
             head = [f"CREATE LIVE TABLE {quote_name(self.name)}", *clauses]
-            return "\n  ".join([*head, "AS " + redact(self.text)])
+            select = self.backfill.select if self.backfill else self.text
+            return "\n  ".join([*head, "AS " + redact(select)])
         if self.checkpoint:
             clauses.append(f"CHECKPOINT {quote(redact_text(self.checkpoint))}")
         if self.retain:

@@ -155,6 +155,7 @@ CODES = {
 }
 
 NOTES = {
+    "BACKFILL": "how many rows of history a live table has read, or that it has read them before",
     "GOES_ON": "a query that a script has started goes on in the server",
     "AT_LEAST_ONCE": "late rows may be written again after a failure",
     "ASSUMED_TABLE": "a name that a checked script does not define is assumed to be a table of Spark",

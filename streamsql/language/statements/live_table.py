@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from streamsql.errors import Source
+from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
     QueryClauses,
     Statement,
+    fragment_of,
+    name_of,
 )
+
+
+@dataclass(frozen=True)
+class BackfillClause:
+    """BACKFILL [stream] FROM (query) UNTIL TIMESTAMP 'until'. stream: None where it is not named."""
+
+    stream: Name | None
+    query: Fragment
+    until: Name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +44,18 @@ class CreateLiveTable(QueryClauses, Statement):
     or_replace: bool = False
     if_not_exists: bool = False
     staged: bool = False
+    backfill: BackfillClause | None = None
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        written = node.get("Backfill")
+        if written is None:
+            return {}
+        stream, query = written.get("StreamName"), written.get("Query")
+        assert query
+        until = name_of(written.get("String"))
+        named = name_of(stream) if stream else None
+        return {"backfill": BackfillClause(named, fragment_of(source, query), until)}
 
 
 @dataclass(frozen=True, kw_only=True)

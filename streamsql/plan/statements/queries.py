@@ -22,12 +22,13 @@ from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name, Trigger
 from streamsql.language.statements.insert import InsertSet
-from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.live_table import BackfillClause, CreateLiveTable
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.live_parts import live_part
 from streamsql.plan.plans import Collect, Plan, Refresh, Run, Target
+from streamsql.plan.statements.backfill import backfilled, check_clauses
 from streamsql.plan.statements.change_queries import changes_again
 from streamsql.plan.statements.inserts import insert_set_parts
 from streamsql.plan.statements.one_query import check_followed_on_server, check_one_streaming_query
@@ -117,6 +118,8 @@ WATCHED = "(watched)"
 
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     name = statement.name
+    if statement.backfill:
+        return _with_history(statement, statement.backfill, context)
     if statement.staged:
         plan = create_live_table(_beside(statement, context), context)
         for run in filter(None, (plan, getattr(plan, "otherwise", None))):
@@ -159,6 +162,26 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     run = _live_query(query, sink, statement.query, context, statement.output_mode, statement.late)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
     return beginning(run, statement.begins)
+
+
+def _with_history(statement: CreateLiveTable, clause: BackfillClause, context: Context) -> Plan:
+    """The plan of CREATE LIVE TABLE … BACKFILL: that of a SELECT which reads the history, too."""
+    plain = replace(statement, backfill=None)
+    check_clauses(statement, context)
+    create_live_table(plain, context)  # its errors have places in what is written
+    text, backfill, history = backfilled(statement, clause, context)
+    name, body = statement.name.value, statement.query.span
+    catalog = context.catalog.having(Query(name, (name,), text, live_table=True, backfill=backfill))
+    query = Fragment(text, body, Origin.of(body))
+    own = replace(plain, or_replace=True, query=query)
+    plan = create_live_table(own, replace(context, catalog=catalog))
+    assert isinstance(plan, Run)
+
+    def whole(run: Run) -> Run:
+        return replace(run, query=replace(run.query, backfill=backfill), history=history)
+
+    otherwise = whole(plan.otherwise) if plan.otherwise else None
+    return replace(whole(plan), otherwise=otherwise, skip_existing=statement.if_not_exists)
 
 
 def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:

@@ -18,6 +18,7 @@ from streamsql.language.durations import seconds
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name, Statement
+from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
@@ -39,6 +40,7 @@ from streamsql.runtime.handlers.staged_select import follow_select, select_in_st
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.queries.drain import stop_queries
+from streamsql.runtime.queries.history import read_history
 from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -57,17 +59,23 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     if parts.store and plan.query.checkpoint:
         place = in_full(plan.query.checkpoint)
         plan = replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
+    history = list[Note]()
+    if plan.history and isinstance(statement, CreateLiveTable):
+        history.append(read_history(parts, plan, statement))
+        plan = replace(plan, history=None)
     try:
         with parts.cancel.holding(parts.queries.starting):  # what reads it is planned with its definition
             running = parts.newest.started(start_query(parts, plan, replaces=plan.define))
             # The query runs: from here on the statement is no longer cancelled.
             parts.current.update(replace(plan, skip_existing=False).applied)
     except Exception as error:
-        return _with_notes(_run(parts, _otherwise(plan, error), statement), plan)
+        otherwise = _otherwise(plan, error)
+        otherwise = replace(otherwise, history=plan.history)
+        return _with_notes(_run(parts, otherwise, statement), replace(plan, otherwise=otherwise))
     what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
     if is_staged(plan.query.name):
         what = f"staged change of {promoted_name(plan.query.name)}"
-    notes = list(running.mode_notes)
+    notes = [*history, *running.mode_notes]
     if CHOOSES_ROCKSDB in plan.program:
         processor = any(f.kind == "processor" for f in plan.reads.functions)
         whose = "stateful processors need" if processor else "real-time mode needs"

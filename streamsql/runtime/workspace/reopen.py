@@ -235,7 +235,7 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     used = {
         "queries": {Path(places.query(q)).name for q in (*catalog.queries, *_stages_left(parts))},
         "live": set[str](),  # those that are used were moved over
-        "streams": {Path(places.values(s)).name for s in catalog.streams},
+        "streams": {Path(places.values(s)).name for s in (*catalog.streams, *catalog.histories())},
     }
     try:
         owned_folders.clear_removed(workspace / "run")

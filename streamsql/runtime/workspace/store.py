@@ -172,6 +172,8 @@ def entries_of(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iter
     for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
         names = names_in_query(query.text).union(s.casefold() for s in (*query.sinks, query.late))
+        if query.backfill:
+            names |= names_in_query(query.backfill.query)
         if is_staged(query.name):  # it reads the staged changes of what it names
             names |= {staged_name(name).casefold() for name in names}
         yield CatalogEntry("query", query.name, text, names, query.live_table)
