@@ -3,6 +3,7 @@
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
 
+import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,45 @@ def test_a_history_that_fails_leaves_nothing(opened: Open) -> None:
     assert console.rows("SHOW LIVE TABLES;") == []
     console.run(FIRST + BY_KEY + IDLE + "VERIFY LIVE TABLE t;")
     assert sorted(console.rows("SELECT * FROM t;")) == [("a", 3), ("b", 12), ("c", 5)]
+
+
+def test_it_does_not_start_without_its_history(opened: Open, tmp_path: Path) -> None:
+    console = opened()
+    console.run(STREAM + FIRST + BY_KEY + IDLE)
+    rows = sorted(console.rows("SELECT * FROM t;"))
+    console.run("STOP QUERY t;")
+    (history,) = tmp_path.rglob("t%24history*")
+    shutil.rmtree(history)
+    assert refusal(console, "START QUERY t;").code == "ROWS_NOT_READ"
+    assert sorted(console.rows("SELECT * FROM t;")) == rows, "they can still be read"
+    console.run("DROP LIVE TABLE t;" + BY_KEY + IDLE)
+    assert sorted(console.rows("SELECT * FROM t;")) == rows, "as the hint says"
+
+
+def test_a_generation_keeps_its_history(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + FIRST + BY_KEY + IDLE)
+    rows = sorted(console.rows("SELECT * FROM t;"))
+    console.run(BY_KEY.replace("CREATE", "CREATE OR REPLACE").replace("02:00:00' AS", "00:30:00' AS") + IDLE)
+    assert sorted(console.rows("SELECT * FROM t;")) != rows
+    console = opened()
+    console.run("START QUERY t; ROLLBACK t;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == rows
+    console.run("STOP QUERY t; START QUERY t FROM BEGINNING;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == rows
+
+
+def test_names_in_its_history_are_kept(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + FIRST + BY_KEY + IDLE)
+    for statement in ("ALTER STREAM s RENAME TO z;", "ALTER LIVE TABLE t RENAME TO u;"):
+        assert refusal(console, statement).code == "RENAME_NOT_SUPPORTED"
+
+
+def test_a_new_column_is_null_in_the_history(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + FIRST + BY_KEY + IDLE + "ALTER STREAM s ADD COLUMN extra STRING;" + IDLE)
+    console.run(
+        "INSERT INTO s VALUES ('a', TIMESTAMP '2026-01-01 03:00:00', 4, 'x');" + IDLE + "VERIFY LIVE TABLE t;"
+    )
+    assert ("a", 7) in console.rows("SELECT * FROM t;")

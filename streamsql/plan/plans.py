@@ -180,8 +180,8 @@ class Run(Plan):
     accept (the checkpoint, although the query has changed). checkpoint: "" for Spark's temporary one. late:
     what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
     refuses it in every output mode; by_hand: the hint where that is switched off; pace: when micro-batches
-    begin where the query has no trigger of its own; history: what
-    reads the history of BACKFILL, before the query starts.
+    begin where the query has no trigger of its own; history: what reads the history of BACKFILL, before the
+    query starts.
     """
 
     query: Query

@@ -71,6 +71,13 @@ def _rename(statement: Rename, context: Context) -> Plan:
     owners = {(catalog.queries[q.owner.casefold()] if q.owner else q).name for q in concerned}
     ordered = [q for q in catalog.with_readers(catalog.named(None)) if q.name in owners]
     for query in ordered:
+        if query.backfill:
+            raise RuleFault(
+                f"{query.name} keeps its history of {query.backfill.stream} under these names",
+                hint="keep the names, or create the live table anew",
+                span=statement.name.span,
+                code="RENAME_NOT_SUPPORTED",
+            )
         texts = _texts_of_stages(query, statement, names, after, context)
         names = replace(names, texts={**names.texts, **texts})
     queries = tuple(query.name for query in ordered)

@@ -205,7 +205,7 @@ class Refreshes:
         """Remember which live tables began anew since they were followed."""
         for name, rows in tables.items():
             before, self._last_rows[name] = self._last_rows.get(name, rows), rows
-            if before is not rows:
+            if before is not rows and before.query != rows.query:  # else they were loaded again
                 for member in self._members.values():
                     if key in member.roots:
                         member.renewed[name] = datetime.now()

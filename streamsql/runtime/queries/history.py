@@ -13,6 +13,7 @@ from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan import plans
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.start_checks import WHOLE
 from streamsql.runtime.workspace.owned_folders import claim, remove
 
 
@@ -24,7 +25,7 @@ def read_history(parts: SessionParts, plan: plans.Run, statement: CreateLiveTabl
     assert backfill and history and clause
     folder = Path(history.folder)
     moment = f"before {backfill.until}"
-    if backfill.history in parts.catalog.histories() and (folder / "_SUCCESS").exists():
+    if backfill.history in parts.catalog.histories() and (folder / WHOLE).exists():
         return Note("BACKFILL", f"the history {moment} stays as it was read: DROP LIVE TABLE reads it again")
     if parts.spark.sql(f"SELECT try_cast({quote(backfill.until)} AS TIMESTAMP)").first()[0] is None:
         raise RuleFault(

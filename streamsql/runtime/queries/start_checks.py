@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from streamsql.connectors.base import ASYNC_INTERVAL, ASYNC_PROGRESS
 from streamsql.connectors.option_values import check_secrets
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Sink, Stream
+from streamsql.definitions import HISTORY, Sink, Stream
 from streamsql.errors import EngineFault, RuleFault
 from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.changes_plan import Changes
 from streamsql.runtime.checkpoints.query_marker import Folder
@@ -23,6 +25,9 @@ from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.queries.written_rows import check_rows
+
+WHOLE = "_SUCCESS"
+"""The file that Spark writes once all rows of a folder are there."""
 
 
 def check_sink_of_changes(parts: QueryParts, plan: Changes) -> None:
@@ -44,11 +49,24 @@ def check_places(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> 
     check_servers(entries)
     for stream in plan.reads.streams:
         check_file_names(stream)
+        check_history(parts, stream)
     needs = plan.program + plan.writer("append") + (plan.late.program if plan.late else ())
     env = parts.env(needs, plan.reads)
     check_drivers(parts, (*sinks, *late))
     check_sink_topics(parts.spark, sinks, parts.cancel)
     return env
+
+
+def check_history(parts: QueryParts, stream: Stream) -> None:
+    """Raise RuleFault when a live table would start without the history that its BACKFILL has read."""
+    table, _, digest = stream.name.rpartition(f"${HISTORY}_")
+    if table and digest and not Path(parts.places.values(stream.name), WHOLE).exists():
+        raise RuleFault(
+            f"the history of {table} is gone: {parts.places.values(stream.name)}",
+            detail="its rows would be those of the stream alone",
+            hint=f"DROP LIVE TABLE {quote_name(table)}; then CREATE LIVE TABLE … BACKFILL … reads it again",
+            code="ROWS_NOT_READ",
+        )
 
 
 def check_rows_of(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import re
+import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog, CurrentCatalog
-from streamsql.definitions import Function, Table
+from streamsql.definitions import HISTORY, Function, Table
 from streamsql.errors import EngineFault, NameFault, Note
 from streamsql.feature_registry import extensions
 from streamsql.language.parser import parse
@@ -235,7 +237,7 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     used = {
         "queries": {Path(places.query(q)).name for q in (*catalog.queries, *_stages_left(parts))},
         "live": set[str](),  # those that are used were moved over
-        "streams": {Path(places.values(s)).name for s in (*catalog.streams, *catalog.histories())},
+        "streams": {Path(places.values(s)).name for s in (*catalog.streams, *_histories(parts))},
     }
     try:
         owned_folders.clear_removed(workspace / "run")
@@ -250,6 +252,16 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     listed = ", ".join(moved)
     text = f"{what} that no definition uses moved to {trash}: {listed}; EMPTY TRASH; deletes"
     return [Note("LEFTOVERS_MOVED", text)]
+
+
+def _histories(parts: SessionParts) -> Iterator[str]:
+    """The streams of history of the live tables, also of generations that are not in use any more."""
+    yield from parts.catalog.histories()
+    for query in parts.catalog.queries.values():
+        if query.live_table:
+            folder = Path(parts.places.values(f"{query.name}${HISTORY}_"))
+            for path in folder.parent.glob(f"{glob.escape(folder.name)}*"):
+                yield urllib.parse.unquote(path.name)
 
 
 def _stages_left(parts: SessionParts) -> Iterator[str]:
