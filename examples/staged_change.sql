@@ -8,7 +8,11 @@ SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer;
 CREATE LIVE TABLE best AS
 SELECT customer, amount FROM spent ORDER BY amount DESC LIMIT 1;
 
-INSERT INTO orders VALUES ('Ines', 30, 'paid'), ('Lea', 20, 'paid'), ('Tom', 55, 'cancelled'), ('Lea', 5, 'paid');
+INSERT INTO orders VALUES
+  ('Ines', 30, 'paid'),
+  ('Lea', 20, 'paid'),
+  ('Tom', 55, 'cancelled'),
+  ('Lea', 5, 'paid');
 AWAIT QUERY ALL IDLE;
 SELECT * FROM best;
 
