@@ -60,8 +60,8 @@ RENAMES = {
 }
 
 
-def last_batch(console: Any, query: str) -> int:
-    return int(next(row[2] for row in console.rows("SHOW QUERIES;") if row[0] == query))
+def batches_of(console: Any, query: str) -> list[int]:
+    return [row[0] for row in console.rows(f"SHOW BATCHES OF QUERY {query};")]
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_what_is_renamed_goes_on_with_its_state(
     now = NAMES | {what: RENAMES[what].split(" TO ")[1].strip(";")}
 
     def answers(total: int, batches: int) -> None:
-        console.run(IDLE + f"VERIFY LIVE TABLE {now['t']};" if files.number < 2 else IDLE)
+        assert "anew" not in repr(console.run(IDLE)[-1]), "it is the state of before"
         assert console.rows(f"SELECT * FROM {now['t']};") == [("a", total)]
         assert console.rows("SELECT * FROM reader;") == [(total,)]
         assert console.rows(f"SELECT * FROM {now['ranked']};") == [("a", total, 1)]
@@ -89,8 +89,8 @@ def test_what_is_renamed_goes_on_with_its_state(
     answers(3, 2)
     files.add("a", 10)
     answers(13, 3)
-    before = {name: console.rows(f"SHOW PROGRESS OF {name};") for name in (now["t"], now["q"])}
-    assert all(before.values())
+    for name in (now["t"], now["q"]):
+        assert batches_of(console, name)[:2] == [0, 1], "the micro-batches of before the rename"
     console = opened()
     assert console.warnings == [] and console.notes == []
     console.run("START QUERY ALL;")
@@ -250,3 +250,39 @@ def test_a_failing_disk_leaves_all_as_it_was(opened: Open, monkeypatch: pytest.M
 def test_a_query_follows_the_name_of_what_it_reads(text: str, after: str) -> None:
     assert with_names(text, {"t": "u"}, {}) == after
     assert with_names(after, {"t": "u"}, {}) == after, "a second time changes nothing"
+
+
+@pytest.mark.slow
+def test_views_and_generations_that_were_left_follow(opened: Open) -> None:
+    console = opened()
+    console.run("CREATE STREAM s (k STRING, n INT) USING values; INSERT INTO s VALUES ('a', 1), ('a', 2);")
+    console.run("CREATE LIVE TABLE t AS SELECT k, sum(n) AS v FROM s GROUP BY k;" + IDLE)
+    console.run("CREATE TEMPORARY VIEW big AS SELECT t.k, v FROM t WHERE v > 2;")
+    console.run("CREATE OR REPLACE LIVE TABLE t AS SELECT k, max(n) AS v FROM s GROUP BY k;" + IDLE)
+    console.run("ALTER LIVE TABLE t RENAME TO u; ALTER STREAM s RENAME TO z;" + IDLE)
+    assert console.rows("SELECT * FROM u;") == [("a", 2)]
+    assert console.rows("SELECT * FROM big;") == []
+    console = opened()
+    console.run("START QUERY ALL; ROLLBACK u;" + IDLE + "VERIFY LIVE TABLE u;")
+    assert console.rows("SELECT * FROM u;") == [("a", 3)]
+    assert console.rows("SELECT * FROM big;") == [("a", 3)]
+    console.run("INSERT INTO z VALUES ('a', 10);" + IDLE + "VERIFY LIVE TABLE u;")
+    assert console.rows("SELECT * FROM big;") == [("a", 13)], "its checkpoint goes on"
+
+
+@pytest.mark.slow
+def test_a_statement_set_follows(opened: Open) -> None:
+    console = opened()
+    console.run("CREATE STREAM s (k STRING, n INT) USING values; INSERT INTO s VALUES ('a', 1);")
+    console.run("CREATE SINK one USING memory; CREATE SINK two USING memory;")
+    inserts = "INSERT INTO one SELECT s.k FROM s; INSERT INTO two SELECT n FROM s;"
+    console.run(f"EXECUTE STATEMENT SET BEGIN {inserts} END;" + IDLE)
+    console.run(
+        "ALTER SINK one RENAME TO first; ALTER STREAM s RENAME TO z; INSERT INTO z VALUES ('b', 2);" + IDLE
+    )
+    assert sorted(console.rows("SELECT * FROM first;")) == [("a",), ("b",)]
+    assert sorted(console.rows("SELECT * FROM two;")) == [(1,), (2,)]
+    console = opened()
+    console.run("START QUERY ALL; INSERT INTO z VALUES ('c', 3);" + IDLE)
+    assert sorted(console.rows("SELECT * FROM first;"))[-1] == ("c",)
+    assert len(console.rows("SELECT * FROM two;")) == 3
