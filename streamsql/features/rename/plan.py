@@ -103,7 +103,11 @@ def _check_free(statement: Rename, kind: str, catalog: Catalog) -> None:
     """Raise NameFault for a new name that is in use."""
     new = statement.new_name
     if kind != "query":
-        catalog.check_free(new)
+        try:
+            catalog.check_free(new)
+        except NameFault as fault:
+            fault.hint = "use another name"
+            raise
     taken = ""
     if new.value.casefold() in catalog.queries and kind in ("query", "live_table"):
         taken = "query"
