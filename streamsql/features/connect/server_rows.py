@@ -9,6 +9,7 @@ from typing import Any
 
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.embedded.carried_values import to_arrow
+from streamsql.runtime.embedded.live_rows import RowsAt
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 
@@ -34,17 +35,21 @@ class ServerRows:
         self.schema = frame.schema
         self.mode = running.mode
         self.last_batch = -1
+        self.version = 0
         self.dropped = 0
         self.watchers: list[Watcher] = []
         self._frame = frame
-        self._table: Any = None
-        self._version = 0
+        self._now = RowsAt(frame.schema, None, -1)
         self._seen: object = None
         self._lock = threading.Lock()
 
     def rows(self) -> tuple[Any, int]:
         """(the rows as an Arrow table, a number that grows when they change)."""
-        return self._table, self._version
+        return self._now.table, self.version
+
+    def now(self) -> RowsAt:
+        """The current rows: the same object until they change."""
+        return self._now
 
     def watch(self, tell: Watcher) -> Any:
         """Call a function after each fetch with the rows before and after it, and the new ones. Returns the
@@ -52,7 +57,7 @@ class ServerRows:
         """
         with self._lock:
             self.watchers.append(tell)
-            return self._table
+            return self._now.table
 
     def in_result(self, table: Any) -> Any:
         return table
@@ -67,20 +72,20 @@ class ServerRows:
         if seen == self._seen:
             return
         whole = self.mode == "complete"
-        before, count = self._table, int(self._frame.count())
+        before, count = self._now.table, int(self._frame.count())
         skipped = 0 if whole else max(0, count - MOST)
         after = to_arrow(self._frame.offset(skipped).limit(MOST))
         new = after if whole or before is None else after.slice(max(0, self._total() - skipped))
         with self._lock:
             self._seen, self.last_batch = seen, batch
-            self._table, self.dropped = after, count - after.num_rows
-            self._version += 1
+            self._now, self.dropped = RowsAt(self.schema, after, batch), count - after.num_rows
+            self.version += 1
             watchers = list(self.watchers)
         for tell in watchers:
             tell(before, after, new)
 
     def _total(self) -> int:
-        return int(self.dropped + self._table.num_rows)
+        return int(self.dropped + self._now.table.num_rows)
 
 
 def follow(rows: ServerRows, current: Callable[[], Running | None]) -> Callable[[], None]:

@@ -97,7 +97,10 @@ REFUSED = {
     "ALTER STREAM clicks ADD COLUMN id STRING": ("id", "clicks has a column id already"),
     "ALTER STREAM clicks ADD COLUMNS (a INT, A STRING)": ("A", "column A is declared twice"),
     "ALTER STREAM clicks ADD b INT, ADD COLUMN B STRING": ("B", "clicks has a column B already"),
-    "ALTER STREAM clicks DROP COLUMN id": ("clicks", "ALTER STREAM has ADD COLUMN, REFRESH SCHEMA and RENAME TO only"),
+    "ALTER STREAM clicks DROP COLUMN id": (
+        "clicks",
+        "ALTER STREAM has ADD COLUMN, REFRESH SCHEMA and RENAME TO only",
+    ),
     "ALTER STREAM clicks ADD COLUMN a TEXT": ("TEXT", "there is no type TEXT"),
     "ALTER STREAM clicks ADD COLUMN a INT NOT NULL": ("a", "the new column a cannot be NOT NULL"),
     "ALTER STREAM timed ADD COLUMN at STRING": (
