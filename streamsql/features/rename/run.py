@@ -183,14 +183,11 @@ def _pasts(parts: SessionParts, queries: Iterable[str]) -> dict[str, Past]:
 
 def _rename_in_views(parts: SessionParts, names: Renaming) -> None:
     """Define the views and temporary views again that name a renamed relation."""
-    changed = False
+    spark = parts.spark if parts.engine.started else None
     for _, view in parts.temporary.statements():
         renamed = view if is_table(view) else names.view(view)
         if renamed is not view:
-            parts.temporary.remember(renamed, definition_of(renamed.text))
-            changed = True
-    if changed and parts.engine.started:
-        parts.temporary.restore(parts.spark)
+            parts.temporary.change(renamed, definition_of(renamed.text), spark)
 
 
 PLANS: Answers = {Renamed: _rename}

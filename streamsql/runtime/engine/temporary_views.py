@@ -14,6 +14,7 @@ from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement
+from streamsql.language.tokens import quote_name
 from streamsql.language.view_paths import with_paths
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
@@ -56,6 +57,17 @@ class TemporaryViews:
             self._missing.discard(name)
         if definition.drops:
             self.forget(definition.drops)
+
+    def change(self, statement: Statement, definition: Definition, spark: Any) -> None:
+        """Put another statement in the place of the one that created a view. spark: the session in which the
+        view is, None if Spark does not run. A view that cannot be created is missing then.
+        """
+        self.remember(statement, definition)
+        if spark is not None:
+            name = definition.creates.casefold()
+            spark.sql(f"DROP VIEW IF EXISTS {quote_name(name)}")
+            if self._try(name, spark) is not None:
+                self._missing.add(name)
 
     def statements(self) -> list[tuple[str, Statement]]:
         """(name, statement) of each view and table."""
