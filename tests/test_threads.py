@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import MagicMock, Mock
 
 import pytest
-from conftest import Console
+from conftest import Console, fresh_console
 
 from streamsql.errors import Cancelled, TimeFault
 from streamsql.plan.lowering.stateful_calls import CHOICES, STATE_PROVIDER
@@ -54,6 +54,23 @@ def test_work_that_is_done_is_not_cancelled() -> None:
         assert threading.active_count() <= before + 1
         assert under_way.wait(60)
     assert not done.is_set()
+
+
+def test_a_closed_console_leaves_no_thread_that_refreshes(
+    spark: Any, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    def refreshing() -> list[str]:
+        return [t.name for t in threading.enumerate() if t.name in ("refresh", "refresh-scheduler")]
+
+    before = refreshing()
+    with fresh_console(spark, tmp_path) as console:
+        console.run("CREATE STREAM s (n INT) USING values; INSERT INTO s VALUES (1), (2);")
+        console.run(
+            "CREATE LIVE TABLE t AS SELECT n FROM s; CREATE LIVE TABLE u AS SELECT max(n) AS n FROM t;"
+        )
+        assert console.rows("AWAIT QUERY u IDLE; SELECT n FROM u;") == [(2,)]
+        assert len(refreshing()) > len(before)
+    eventually(lambda: len(refreshing()) <= len(before))
 
 
 def test_statements_of_a_client_run_in_order_on_one_thread() -> None:

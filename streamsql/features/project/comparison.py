@@ -136,8 +136,12 @@ class Rename:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether ALTER … RENAME TO does it; a view and a function are dropped, and created again."""
-        return self.before.kind in ("stream", "sink", "query")
+        return is_altered(self.before)
+
+
+def is_altered(entry: CatalogEntry) -> bool:
+    """Whether ALTER … RENAME TO renames an entry; a view and a function are dropped, and created again."""
+    return entry.kind in ("stream", "sink", "query")
 
 
 def renames_of(present: DefinitionSet, parts: Sequence[Part]) -> list[Rename]:

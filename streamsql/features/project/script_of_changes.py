@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamsql.connectors.registry import ENDLESS
 from streamsql.errors import Source
-from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, written
+from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, is_altered, written
 from streamsql.features.project.plan_command import Project, shown_kind
 from streamsql.features.project.project_folder import Part
 from streamsql.language.script import Written, split_script
@@ -53,7 +53,7 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
     any more. A changed query is dropped and started again, the change of a live table is staged, and all else
     that is changed is replaced. Each query that is to be started again is so behind what it names.
     """
-    renames = [c for c in project.comparison.changes if c.what == RENAMED and _keeps_state(c)]
+    renames = [c for c in project.comparison.changes if c.what == RENAMED and is_altered(c.entry)]
     yield from (Step((_rename(change),)) for change in renames)
     changes = {change.key: change for change in project.comparison.changes if change not in renames}
     effects = project.comparison.effects
@@ -75,10 +75,6 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
 def _restart(query: str, begins: str = "") -> Step:
     name = quote_name(query)
     return Step((written(f"STOP QUERY {name}"), written(f"START QUERY {name}{begins}")), (query,))
-
-
-def _keeps_state(change: Change) -> bool:
-    return change.entry.kind in ("stream", "sink", "query")
 
 
 def _rename(change: Change) -> Written:

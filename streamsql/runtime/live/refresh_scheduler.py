@@ -110,6 +110,8 @@ class Refreshes:
             self._closed = True
             for member in list(self._members.values()):
                 member.end()
+            for _ in range(self._threads):
+                self._tasks.put(None)
             self._changed.notify_all()
 
     # ---- the scheduler --------------------------------------------------------------------
@@ -160,8 +162,8 @@ class Refreshes:
             threading.Thread(target=self._work, daemon=True, name="refresh").start()
 
     def _work(self) -> None:
-        while True:
-            members, at = self._tasks.get()
+        while task := self._tasks.get():  # None once closed
+            members, at = task
             try:
                 self._round(members, at)
             except Exception as error:

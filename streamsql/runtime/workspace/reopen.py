@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import glob
+import os
 import re
 import urllib.parse
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -257,11 +258,12 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
 def _histories(parts: SessionParts) -> Iterator[str]:
     """The streams of history of the live tables, also of generations that are not in use any more."""
     yield from parts.catalog.histories()
-    for query in parts.catalog.queries.values():
-        if query.live_table:
-            folder = Path(parts.places.values(f"{query.name}${HISTORY}_"))
-            for path in folder.parent.glob(f"{glob.escape(folder.name)}*"):
-                yield urllib.parse.unquote(path.name)
+    tables = tuple(f"{q.name}${HISTORY}_".casefold() for q in parts.catalog.queries.values() if q.live_table)
+    with suppress(FileNotFoundError):
+        for folder in os.listdir(Path(parts.places.values("")).parent):
+            name = urllib.parse.unquote(folder)
+            if name.casefold().startswith(tables):
+                yield name
 
 
 def _stages_left(parts: SessionParts) -> Iterator[str]:
