@@ -75,9 +75,10 @@ class Catalog:
                 unread = replace(stream, columns=(), watermark=None, malformed="", malformed_sink="")
                 entry = replace(unread, name=f"{stream.name}${REJECTED}", rejected=stream.columns)
         if entry is None and which.casefold().startswith(HISTORY):
-            query = self.queries.get(base.casefold())
-            backfill = query.backfill if query else None
-            if backfill and backfill.history.casefold() == name.casefold():
+            queries = (self.queries.get(of.casefold()) for of in (base, staged_name(base)))
+            clauses = (query.backfill for query in queries if query and query.backfill)
+            backfill = next((b for b in clauses if b.history.casefold() == name.casefold()), None)
+            if backfill:
                 backfilled = self.streams.get(backfill.stream.casefold())
                 columns = backfilled.columns if backfilled else ()
                 entry = Stream(backfill.history, "values", columns=columns)

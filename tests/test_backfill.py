@@ -202,3 +202,46 @@ def test_a_new_column_is_null_in_the_history(opened: Open) -> None:
         "INSERT INTO s VALUES ('a', TIMESTAMP '2026-01-01 03:00:00', 4, 'x');" + IDLE + "VERIFY LIVE TABLE t;"
     )
     assert ("a", 7) in console.rows("SELECT * FROM t;")
+
+
+def test_a_staged_change_brings_history_in(opened: Open) -> None:
+    """The stream keeps its last hour, say; the live table gets the months before it, without a gap."""
+    console = opened()
+    console.run(STREAM + FIRST + "CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM s GROUP BY k;" + IDLE)
+    of_stream = [("a", 3), ("b", 3), ("z", 7)]
+    assert sorted(console.rows("SELECT * FROM t;")) == of_stream
+    console.run(BY_KEY.replace("CREATE LIVE TABLE t", "CREATE OR REPLACE LIVE TABLE t STAGED"))
+    [compared] = console.run("COMPARE LIVE TABLE t;")
+    assert {(row[0], *row[2:]) for row in compared.rows} == {
+        ("before", "b", 3),
+        ("after", "b", 12),
+        ("only after", "c", 5),
+        ("only before", "z", 7),
+    }
+    assert sorted(console.rows("SELECT * FROM t;")) == of_stream
+    console = opened()
+    console.run("START QUERY t; START QUERY t$staged;" + MORE + "PROMOTE t;" + IDLE + "VERIFY LIVE TABLE t;")
+    rows = [("a", 3), ("b", 16), ("c", 5)]
+    assert sorted(console.rows("SELECT * FROM t;")) == rows
+    console.run("STOP QUERY t; START QUERY t FROM BEGINNING;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == rows
+    console.run("ROLLBACK t;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == rows  # FROM BEGINNING began a generation
+    console.run("ROLLBACK t TO GENERATION 1;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 3), ("b", 7), ("z", 7)]
+
+
+def test_a_staged_change_of_the_history(opened: Open) -> None:
+    console = opened()
+    console.run(STREAM + FIRST + BY_KEY + IDLE)
+    other = HISTORY.format("('a', TIMESTAMP '2026-01-01 00:10:00', 50)")
+    staged = (
+        f"CREATE OR REPLACE LIVE TABLE t STAGED BACKFILL FROM ({other}) {UNTIL} AS SELECT k, sum(n) AS total"
+    )
+    console.run(
+        f"{staged} FROM s GROUP BY k; AWAIT QUERY t$staged IDLE; DROP STAGED t; {staged} FROM s GROUP BY k;"
+    )
+    console.run("PROMOTE t;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 52), ("b", 3)]
+    console.run("ROLLBACK t;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 3), ("b", 12), ("c", 5)]

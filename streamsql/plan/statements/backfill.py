@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamsql.calls import Assign, Var
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
-from streamsql.definitions import Backfill, Stream, history_name
+from streamsql.definitions import Backfill, Stream, history_name, promoted_name
 from streamsql.errors import RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name
@@ -18,16 +18,19 @@ from streamsql.plan.plans import Write
 
 def check_clauses(statement: CreateLiveTable, context: Context) -> None:
     """Raise RuleFault for a clause that BACKFILL excludes, and on a Spark Connect server."""
-    clauses = (("STAGED", statement.staged), ("FROM NOW", statement.begins == "now"))
-    conflict = next((clause for clause, is_written in clauses if is_written), "")
-    if conflict or context.server is not None:
+    if statement.begins == "now":
         raise RuleFault(
-            f"BACKFILL and {conflict} exclude each other"
-            if conflict
-            else "BACKFILL needs a Spark of its own",
-            hint=f"leave out {conflict or 'BACKFILL'}",
+            "BACKFILL and FROM NOW exclude each other",
+            hint="leave out FROM NOW",
             span=statement.name.span,
-            code="CLAUSE_CONFLICT" if conflict else "CLAUSE_NOT_SUPPORTED",
+            code="CLAUSE_CONFLICT",
+        )
+    if context.server is not None:
+        raise RuleFault(
+            "BACKFILL needs a Spark of its own",
+            hint="leave out BACKFILL",
+            span=statement.name.span,
+            code="CLAUSE_NOT_SUPPORTED",
         )
 
 
@@ -39,7 +42,7 @@ def backfilled(
     """
     stream = _stream(statement, clause, context)
     time = _event_time(stream, clause, statement)
-    name, until = statement.name.value, clause.until.value
+    name, until = promoted_name(statement.name.value), clause.until.value
     history = history_name(name, stream.name, clause.query.text, until)
     names = [quote_name(c.name) for c in stream.columns]
     assert stream.watermark

@@ -118,8 +118,6 @@ WATCHED = "(watched)"
 
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     name = statement.name
-    if statement.backfill:
-        return _with_history(statement, statement.backfill, context)
     if statement.staged:
         plan = create_live_table(_beside(statement, context), context)
         for run in filter(None, (plan, getattr(plan, "otherwise", None))):
@@ -129,6 +127,8 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         assert isinstance(plan, Run)
         over_live_tables = isinstance(plan, Refresh) and not plan.stages
         return plan if statement.begins or over_live_tables else beginning(plan, "beginning")
+    if statement.backfill:
+        return _with_history(statement, statement.backfill, context)
     if is_staged(name.value):
         context = context.of_staged_change()
     if not statement.or_replace and not statement.if_not_exists:
@@ -169,11 +169,13 @@ def _with_history(statement: CreateLiveTable, clause: BackfillClause, context: C
     plain = replace(statement, backfill=None)
     check_clauses(statement, context)
     create_live_table(plain, context)  # its errors have places in what is written
-    text, backfill, history = backfilled(statement, clause, context)
     name, body = statement.name.value, statement.query.span
-    catalog = context.catalog.having(Query(name, (name,), text, live_table=True, backfill=backfill))
-    query = Fragment(text, body, Origin.of(body))
-    own = replace(plain, or_replace=True, query=query)
+    seen = context.of_staged_change() if is_staged(name) else context
+    text, backfill, history = backfilled(statement, clause, seen)
+    query = Query(name, (name,), text, live_table=True, backfill=backfill)
+    entries = (query, Sink(name, "memory")) if is_staged(name) else (query,)
+    catalog = context.catalog.having(*entries)
+    own = replace(plain, or_replace=True, query=Fragment(text, body, Origin.of(body)))
     plan = create_live_table(own, replace(context, catalog=catalog))
     assert isinstance(plan, Run)
 
