@@ -135,7 +135,8 @@ class QueryFacts:
     """What a query is and does now. status: running, stopping, restarting, finished, stopped, FAILED;
     account: since its checkpoint began; run: since this start; batch: the newest micro-batch, -1 before the
     first; watermark: in the session time zone; reading: the micro-batch under way before the first one has
-    ended, "" if none is; error, hint: its failure.
+    ended, "" if none is; error, hint: its failure; staged: of a staged change of its live table, the
+    percent of the rows that it has read, None without one and where that is not known.
     """
 
     query: str = ""
@@ -148,6 +149,7 @@ class QueryFacts:
     reading: str = ""
     error: str = ""
     hint: str = ""
+    staged: int | None = None
 
     @property
     def over(self) -> bool:

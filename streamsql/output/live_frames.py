@@ -223,6 +223,8 @@ def _of_query(
         parts.append((4, f"{counted(rate, 'row')}/s"))
     if facts.status == "running" and not account.read and not snapshot.total:
         parts.append((2, f"reading {facts.reading}" if facts.reading else "waiting for rows"))
+    if facts.staged is not None:
+        parts.append((4, f"staged change {facts.staged} %"))
     if facts.watermark:
         parts.append((5, f"watermark {facts.watermark}"))
     if account.held:

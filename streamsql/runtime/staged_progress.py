@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from streamsql.definitions import is_staged, promoted_name
+from streamsql.definitions import is_staged, promoted_name, staged_name
 from streamsql.query_facts import NONE, Amount
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
@@ -39,12 +39,20 @@ class Progress:
 
 def staged_progress(parts: SessionParts, name: str) -> Progress:
     """The progress of a staged change, from the reports of its queries. Does not call Spark."""
-    change, table = _reading(parts, name), _reading(parts, promoted_name(name))
+    change, table = reading(parts, name), reading(parts, promoted_name(name))
     run = parts.queries.all.get(name.casefold())
     all_rows = run is not None and run.plan.begins == "beginning"
     same = all_rows and bool(_streams(change)) and _streams(change) == _streams(table)
     seconds = (datetime.now() - run.started).total_seconds() if run and not run.ended else None
     return Progress(_read(change), _read(table) if same else None, seconds)
+
+
+def percent_staged(parts: SessionParts, table: str) -> int | None:
+    """The percent of the rows that the staged change of a live table has read. table: its name, or that of
+    the change. None without a change, and where that is not known.
+    """
+    name = table if is_staged(table) else staged_name(table)
+    return staged_progress(parts, name).percent if name.casefold() in parts.queries.all else None
 
 
 def newest_progress(parts: SessionParts) -> tuple[str, int] | None:
@@ -58,7 +66,7 @@ def newest_progress(parts: SessionParts) -> tuple[str, int] | None:
     return None
 
 
-def _reading(parts: SessionParts, name: str) -> list[Running]:
+def reading(parts: SessionParts, name: str) -> list[Running]:
     """The runs that read the streams of a query: those of its stages, or its own."""
     names = [stage.name for stage in parts.catalog.stages_of(name)] or [name]
     return [run for n in names if (run := parts.queries.all.get(n.casefold())) is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,12 +11,16 @@ from typing import Any
 
 from streamsql.definitions import is_staged, promoted_name, staged_name
 from streamsql.features.change.statement import ShowGenerations, ShowStaged
-from streamsql.results import Result
+from streamsql.results import Result, counted
+from streamsql.runtime.checkpoints.checkpoint_files import local_path
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.checkpoints.offsets import kind_of, step
 from streamsql.runtime.engine.moments import brief
+from streamsql.runtime.evidence.source_files import files_read
 from streamsql.runtime.handlers.info_table import size_text, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
-from streamsql.runtime.staged_progress import staged_progress
+from streamsql.runtime.staged_progress import reading, staged_progress
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
 
 
@@ -24,7 +29,19 @@ def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
     for query in parts.catalog.named(None):
         if is_staged(query.name):
             rows.append((promoted_name(query.name), *_progress(parts, query.name)))
-    columns = ("name", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "last error")
+    columns = (
+        "name",
+        "status",
+        "batch",
+        "rows in",
+        "of",
+        "%",
+        "rows",
+        "running",
+        "left",
+        "read to",
+        "last error",
+    )
     return table(columns, rows, (2, 3, 4, 5, 6), "nothing is staged")
 
 
@@ -36,7 +53,21 @@ def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:
     count = None if rows is None or rows.table is None else rows.table.num_rows
     batch = facts.batch if facts.batch >= 0 else None
     times = [brief(seconds) if seconds else "" for seconds in (progress.seconds, progress.left)]
-    return facts.status, batch, progress.read.cell, of, progress.percent, count, *times, facts.error
+    cells = (facts.status, batch, progress.read.cell, of, progress.percent, count, *times)
+    return *cells, ", ".join(_read_to(parts, staged)), facts.error
+
+
+def _read_to(parts: SessionParts, staged: str) -> Iterator[str]:
+    """Where a change is in its sources: how many files it has read, or the newest offsets."""
+    for run in reading(parts, staged):
+        for report in run.progress():
+            ends = [source.get("endOffset") for source in report.get("sources", ())]
+            texts = [end if isinstance(end, str) else json.dumps(end) for end in ends if end is not None]
+            local = local_path(run.plan.checkpoint) is not None
+            of_files = [text for text in texts if local and kind_of(text) == "files"]
+            if of_files:
+                yield counted(len(files_read(Checkpoint.open(run.plan.checkpoint))), "file")
+            yield from (step(text, text) for text in texts if text not in of_files)
 
 
 def show_generations(parts: SessionParts, statement: ShowGenerations) -> Result:

@@ -30,6 +30,7 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import end_transient, start_query
+from streamsql.runtime.staged_progress import percent_staged
 from streamsql.runtime.workspace.generations import Generations, rows_in
 from streamsql.runtime.workspace.owned_folders import write_owner_file
 
@@ -325,7 +326,8 @@ def _status(title: str, current: Callable[[], Running | None], parts: SessionPar
         return QueryFacts(title, "stopped")
     if title == SELECT and isinstance(running.fault, QueryFault):
         running.fault.of("the query failed")
-    return _of_refresh(running, parts, zone) if running.is_refresh else facts_of(running, zone)
+    facts = _of_refresh(running, parts, zone) if running.is_refresh else facts_of(running, zone)
+    return replace(facts, staged=percent_staged(parts, title)) if title != SELECT else facts
 
 
 def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:

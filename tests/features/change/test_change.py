@@ -3,6 +3,7 @@
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from failing_disk import Crash, Disk
 from test_reopened import Open, Opened, opened  # noqa: F401  the fixture
 
 from streamsql.errors import Cancelled, StreamsqlError
-from streamsql.results import Done
+from streamsql.output.live_frames import View, frame
+from streamsql.results import Done, Live
 from streamsql.runtime.embedded import durable_files
 from streamsql.runtime.engine.cancel import CancelToken
 
@@ -410,8 +412,14 @@ def test_a_limited_change_reads_so_many_files_in_a_second(opened: Open, tmp_path
     console.run("SET streamsql.staged_rate = 2;" + STAGED)
     table, percent = console.session.summary().staged
     assert table == "t" and percent < 100, "the toolbar shows it"
+    [watched] = console.run("WATCH t;")
+    assert isinstance(watched, Live)
+    footer = frame(watched, View(120, 20)).footer[0]
+    watched.close()
+    assert re.search(r"staged change \d+ %", footer)
     console.run(IDLE)
     assert console.session.summary().staged is None
+    assert console.rows("SHOW STAGED;")[0][9] == "6 files"
     batches = [row[5] for row in console.rows("SHOW BATCHES OF QUERY t$staged;")]
     assert batches == [2, 2, 2]
     begun = [datetime.fromisoformat(row[2]) for row in console.rows("SHOW BATCHES OF QUERY t$staged;")]
