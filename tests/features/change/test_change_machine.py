@@ -1,4 +1,5 @@
-"""Any sequence of changes, rollbacks, stops, kills and new rows: a live table has the rows of its SELECT.
+"""Any sequence of changes, rollbacks, stops, kills, new columns and new rows: a live table has the rows of its
+SELECT.
 
 More of them: `STREAMSQL_CHANGES=50 python -m pytest -m slow tests/features/change/test_change_machine.py`.
 """
@@ -57,6 +58,7 @@ SELECTS: dict[str, Callable[[Rows], list[tuple[Any, ...]]]] = {
     "SELECT max(v) AS v FROM (SELECT k, sum(n) AS v FROM s GROUP BY k)": lambda rows: [
         (max(totals(rows).values(), default=None),)
     ],
+    "SELECT * FROM s": lambda rows: list(rows),
     "SELECT count(*) AS c FROM base": lambda rows: [(len(rows),)],
 }
 OF_A_STREAM = list(SELECTS)[:3]
@@ -82,6 +84,7 @@ class Changes(RuleBasedStateMachine):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.console = Opened(self.folder / "w", self.spark)
         self.rows: Rows = []
+        self.added = 0
         self.stopped = False
         self.in_use: Generation = Generation("")
         self.staged: Generation | None = None
@@ -93,16 +96,19 @@ class Changes(RuleBasedStateMachine):
             "CREATE STREAM s (k STRING, n INT) USING values; CREATE LIVE TABLE base AS SELECT k, n FROM s;"
         )
         self.insert([("a", 1)])
+        self._create(select)
+        self.check()
+
+    def _create(self, select: str) -> None:
         self.run(
             f"CREATE LIVE TABLE t AS {select}; CREATE LIVE TABLE reader AS SELECT count(*) AS c FROM t;"
             "CREATE LIVE TABLE whole AS SELECT * FROM t;"
         )
         self.in_use = Generation(select)
-        self.check()
 
     @rule(rows=st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 5)), min_size=1, max_size=3))
     def insert(self, rows: Rows) -> None:
-        self.run("INSERT INTO s VALUES " + ", ".join(f"('{k}', {n})" for k, n in rows) + ";")
+        self.run("INSERT INTO s (k, n) VALUES " + ", ".join(f"('{k}', {n})" for k, n in rows) + ";")
         self.rows += rows
 
     @rule(select=st.sampled_from(list(SELECTS)))
@@ -142,6 +148,18 @@ class Changes(RuleBasedStateMachine):
         self.run("DROP STAGED t;")
         self.staged = None
 
+    @precondition(lambda self: self.added < 2)
+    @rule()
+    def new_column(self) -> None:
+        self.added += 1
+        self.run(f"ALTER STREAM s ADD COLUMN x{self.added} INT;")
+
+    @rule(select=st.sampled_from(list(SELECTS)))
+    def drop(self, select: str) -> None:
+        self.run("DROP LIVE TABLE whole; DROP LIVE TABLE reader; DROP LIVE TABLE t;")
+        self.staged, self.left, self.stopped = None, [], False
+        self._create(select)
+
     @precondition(lambda self: not self.stopped)
     @rule()
     def stop(self) -> None:
@@ -159,13 +177,13 @@ class Changes(RuleBasedStateMachine):
     def compare(self) -> None:
         assert self.staged
         before, after = self.in_use, self.staged
-        if not set(_columns(before.select)) & set(_columns(after.select)):
+        if not set(self._columns(before)) & set(self._columns(after)):
             with pytest.raises(StreamsqlError, match="no column in common"):
                 self.run("COMPARE LIVE TABLE t;")
             return
         rows = self.console.rows("COMPARE LIVE TABLE t LIMIT 1000;")
-        if _columns(before.select) == _columns(after.select):
-            sides = [sorted(r[2:] for r in rows if side in r[0]) for side in ("before", "after")]
+        if self._columns(before) == self._columns(after):
+            sides = [sorted((r[2:] for r in rows if side in r[0]), key=repr) for side in ("before", "after")]
             answers = self._answer(before), self._answer(after)
             assert sides == [_more(*answers), _more(*reversed(answers))]
 
@@ -213,15 +231,18 @@ class Changes(RuleBasedStateMachine):
         self.in_use = generation
 
     def _answer(self, generation: Generation) -> list[Any]:
-        return sorted(SELECTS[generation.select](self.rows[generation.begins :]), key=repr)
+        rows = SELECTS[generation.select](self.rows[generation.begins :])
+        added = (None,) * self.added if "*" in generation.select.split() else ()
+        return sorted(((*row, *added) for row in rows), key=repr)
+
+    def _columns(self, generation: Generation) -> list[str]:
+        head = generation.select.partition(" FROM ")[0].removeprefix("SELECT ")
+        if head == "*":
+            return ["k", "n", *(f"x{number + 1}" for number in range(self.added))]
+        return [part.split(" AS ")[-1].strip() for part in head.split(", ")]
 
     def _shown(self, table: str) -> list[Any]:
         return sorted(self.console.rows(f"SELECT * FROM {table};"), key=repr)
-
-
-def _columns(select: str) -> list[str]:
-    head = select.partition(" FROM ")[0].removeprefix("SELECT ")
-    return [part.split(" AS ")[-1].strip() for part in head.split(", ")]
 
 
 def _more(rows: list[Any], others: list[Any]) -> list[Any]:
@@ -233,7 +254,7 @@ def _more(rows: list[Any], others: list[Any]) -> list[Any]:
             left.remove(row)
         else:
             more.append(row)
-    return sorted(more)
+    return sorted(more, key=repr)
 
 
 @pytest.mark.slow
