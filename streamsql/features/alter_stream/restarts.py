@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from streamsql.definitions import Query
-from streamsql.errors import Note, StreamsqlError
+from streamsql.errors import Note, Source, StreamsqlError
+from streamsql.language.parser import parse
+from streamsql.language.redaction import redact
+from streamsql.language.script import split_script
+from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.handlers.start_stop import start_statement
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.run import GOING_ON, Running
@@ -68,6 +74,26 @@ def _left(parts: SessionParts, query: Query, name: str, fault: StreamsqlError) -
     how = f"goes on with {name} as it was before" if goes_on else "does not run"
     why = ", ".join((fault.message, *fault.detail.splitlines()))
     quoted = quote_name(query.name)
+    if _is_staged_anew(parts, query):
+        compare = f"COMPARE LIVE TABLE {quoted}; " if goes_on else ""
+        ways = f"a staged change computes it anew with the new columns: {compare}PROMOTE {quoted};"
+        return Note("OLD_DEFINITION", f"{query.name} {how}: {why}; {ways}")
     stop = f"STOP QUERY {quoted}; " if goes_on else ""
     ways = f"{stop}START QUERY {quoted} FROM BEGINNING; computes it anew with the new columns"
     return Note("OLD_DEFINITION", f"{query.name} {how}: {why}; {ways}")
+
+
+def _is_staged_anew(parts: SessionParts, query: Query) -> bool:
+    """Stage the query of a live table as it is, so that it reads the stream with the new columns. Returns
+    whether that is done: not for an INSERT, beside another change, or with a secret in the SELECT.
+    """
+    if not query.live_table or parts.catalog.staged(query.name) or redact(query.text) != query.text:
+        return False
+    definition = query.sql(parts.catalog.sinks[query.name.casefold()])
+    statement = parse(split_script(Source("", definition))[0], literal=True)
+    assert isinstance(statement, CreateLiveTable)
+    try:
+        start_statement(parts, replace(statement, or_replace=True, staged=True))
+    except Exception:
+        return False
+    return True

@@ -110,12 +110,17 @@ def _start_rejected(parts: SessionParts, run: plans.Run) -> list[str]:
             trigger = f"TRIGGER {run.query.trigger.sql()}" if run.query.trigger else ""
             rejected = quote_name(f"{read.name}${REJECTED}")
             into = f"INSERT INTO {quote_name(read.malformed_sink)} AS QUERY {quote_name(name)}"
-            statement = parse(split_script(Source("", f"{into} {trigger} SELECT * FROM {rejected}"))[0], {})
-            plan = planner.plan(statement, parts.context())
-            assert isinstance(plan, plans.Run)
-            _run(parts, plan, statement)
+            written = split_script(Source("", f"{into} {trigger} SELECT * FROM {rejected}"))[0]
+            start_statement(parts, parse(written, {}))
         started.append(name)
     return started
+
+
+def start_statement(parts: SessionParts, statement: Statement) -> None:
+    """Plan and execute a statement that starts a query. Raises its fault."""
+    plan = planner.plan(statement, parts.context())
+    assert isinstance(plan, plans.Run)
+    _run(parts, plan, statement)
 
 
 def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
