@@ -90,9 +90,10 @@ def test_a_query_that_would_do_something_else_goes_on_as_before(console: Console
     with pytest.raises(StreamsqlError, match="the query t has changed since its checkpoint was created"):
         console.run("START QUERY t;")
     console.run("PROMOTE t; START QUERY t; AWAIT QUERY t IDLE;")
-    if "NATURAL" not in query:  # which VERIFY does not run as a batch
-        console.run("VERIFY LIVE TABLE t;")
-    assert console.rows("SELECT * FROM t;")
+    promoted = sorted(console.rows("SELECT * FROM t;"), key=repr)
+    console.run("STOP QUERY t; START QUERY t FROM BEGINNING; AWAIT QUERY t IDLE;")
+    assert sorted(console.rows("SELECT * FROM t;"), key=repr) == promoted
+    assert promoted
 
 
 def test_what_cannot_be_staged_says_how_it_is_computed_anew(console: Console) -> None:
@@ -100,7 +101,8 @@ def test_what_cannot_be_staged_says_how_it_is_computed_anew(console: Console) ->
     console.run(f"{CLICKS} {next(iter(LEFT))} {staged} AWAIT QUERY ALL IDLE;")
     _, left = notes_of(altered(console))
     assert left.endswith("STOP QUERY t; START QUERY t FROM BEGINNING; computes it anew with the new columns")
-    console.run("STOP QUERY t; START QUERY t FROM BEGINNING; AWAIT QUERY t IDLE; VERIFY LIVE TABLE t;")
+    console.run("STOP QUERY t; START QUERY t FROM BEGINNING; AWAIT QUERY t IDLE;")
+    assert len(console.rows("SELECT * FROM t;")[0]) == 4
 
 
 REFUSED = {
