@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streamsql.definition_sql import (
@@ -49,8 +49,58 @@ def promoted_name(name: str) -> str:
 
 
 def is_staged(name: str) -> bool:
-    """Whether a name is that of a live table, or a stage, of a staged change."""
+    """Whether a name is that of a live table, a stage, or a stream, of a staged change."""
     return _STAGED.search(name) is not None
+
+
+def before_name(stream: str) -> str:
+    """The name under which the definition of a stream is kept that PROMOTE has replaced."""
+    return f"{stream}$before"
+
+
+def is_aside(stream: str) -> bool:
+    """Whether a name is that of the definition of a stream that is not in use: staged, or replaced."""
+    return stream.casefold().endswith(("$staged", "$before"))
+
+
+PROMOTED = "PROMOTED"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of a set of staged changes. kind: stream or live_table; generation: "" while it is staged; once the
+    set was promoted, or rolled back, the number of the one in use since then, and PROMOTED of a stream.
+    """
+
+    kind: str
+    name: str
+    generation: str = ""
+
+    def sql(self) -> str:
+        generation = f" GENERATION {self.generation}" if self.generation else ""
+        if self.kind == "stream" and self.generation:
+            generation = f" {PROMOTED}"
+        return f"{self.kind.replace('_', ' ').upper()} {quote_name(self.name)}{generation}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A set of staged changes, which are promoted together."""
+
+    name: str
+    members: tuple[Member, ...] = ()
+
+    def sql(self) -> str:
+        """The statement that makes this set."""
+        return f"CREATE CHANGE {quote_name(self.name)} OF {', '.join(m.sql() for m in self.members)}"
+
+    def with_member(self, new: Member) -> Change:
+        """The set with a member, in the place of the one of its name."""
+        names = [m.name.casefold() for m in self.members]
+        if new.name.casefold() not in names:
+            return replace(self, members=(*self.members, new))
+        at = names.index(new.name.casefold())
+        return replace(self, members=(*self.members[:at], new, *self.members[at + 1 :]))
 
 
 @dataclass(frozen=True)

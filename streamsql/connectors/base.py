@@ -126,7 +126,7 @@ class Places:
         return f"{self.generation(query)}/written"
 
     def values(self, stream: str) -> str:
-        return f"{self.folder}/streams/{file_name(stream)}"
+        return f"{self.folder}/streams/{file_name(promoted_name(stream))}"
 
 
 def schema_text(columns: Iterable[Column]) -> str:

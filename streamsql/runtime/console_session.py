@@ -42,7 +42,7 @@ class Summary:
     silent: a query that has had input and no output, and for how many seconds; stale: a live table that is
     behind its inputs, and for how many seconds; late, malformed: the rows that all queries have dropped;
     server: the server that runs the queries, "" if this process does; staged: a staged change that has not
-    read all rows yet, and how many of them in percent.
+    read all rows yet, and how many of them in percent; change: the set of changes that is open, "" for none.
     """
 
     spark: str = "starting…"
@@ -55,6 +55,7 @@ class Summary:
     late: Amount = NONE
     malformed: Amount = NONE
     staged: tuple[str, int] | None = None
+    change: str = ""
 
 
 class ConsoleSession(Protocol):

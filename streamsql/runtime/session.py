@@ -137,6 +137,8 @@ class StatementSession(ScriptQueries):
         if parts.config.read_only and parts.store:
             read_only.refuse(statement, parts.store.folder)
         losses = parts.engine.losses
+        for within in extensions("statement"):
+            statement = within(parts, statement)
         try:
             plan = planner.plan(statement, parts.context())
             parts.cancel.check()

@@ -1,4 +1,4 @@
-"""Staged changes of live tables: compared, promoted and rolled back."""
+"""Staged changes of live tables and streams: compared, promoted and rolled back, one by one or as sets."""
 
 from streamsql.feature_registry import Feature
 
@@ -6,6 +6,6 @@ FEATURE = Feature(
     __name__,
     statements="statement",
     planners="plan",
-    handlers="run",
-    extends={"reopened": "swap:complete"},
+    handlers="handlers",
+    extends={"reopened": "swap:complete", "statement": "change_sets:within"},
 )

@@ -9,7 +9,16 @@ from streamsql.connectors.base import Connector, OptionSpec, check_options, fill
 from streamsql.connectors.messages import SCHEMA_FILE
 from streamsql.connectors.option_kinds import PYTHON_NAME
 from streamsql.connectors.registry import connector, connectors
-from streamsql.definitions import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Query, Sink, Stream
+from streamsql.definitions import (
+    DEFAULT_RETAIN,
+    PAYLOAD_FORMATS,
+    ROW_FILES,
+    Function,
+    Query,
+    Sink,
+    Stream,
+    is_aside,
+)
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language import reference
 from streamsql.language.query import read_query
@@ -92,9 +101,11 @@ def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name |
 def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     assert statement.query
     name = statement.name.value
+    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
+    if is_aside(name):  # of a workspace; it was planned under the name of the stream
+        return DefineStream(stream)
     _check_is_no_circle(statement.name, statement.query, context.catalog)
     sources = context.sources()
-    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
     try:
         lowered = lower_fragment(statement.query, sources)
     except RuleFault as fault:
