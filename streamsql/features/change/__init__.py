@@ -7,5 +7,9 @@ FEATURE = Feature(
     statements="statement",
     planners="plan",
     handlers="handlers",
-    extends={"reopened": "swap:complete", "statement": "change_sets:within"},
+    extends={
+        "reopened": "swap:complete",
+        "statement": "change_sets:within",
+        "staged stream": "plan:stage_stream",
+    },
 )

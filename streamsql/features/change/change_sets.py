@@ -12,7 +12,12 @@ from streamsql.definitions import PROMOTED, Change, Member
 from streamsql.errors import NameFault, RuleFault
 from streamsql.features.change.affected import affected_tables, staging_of
 from streamsql.features.change.compare import comparison_of
-from streamsql.features.change.plan import members_staged, planned_staging, refuse_to_stage
+from streamsql.features.change.plan import (
+    StreamOfSet,
+    members_staged,
+    planned_staging,
+    refuse_to_stage,
+)
 from streamsql.features.change.run import promote, roll_back
 from streamsql.features.change.staging import check_views, stage_tables, with_message
 from streamsql.features.change.statement import (
@@ -22,7 +27,6 @@ from streamsql.features.change.statement import (
     EndChange,
     PromoteChange,
     RollbackChange,
-    StageStream,
 )
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
@@ -63,7 +67,7 @@ def within(parts: SessionParts, statement: Statement) -> Statement:
         if statement.or_replace or old is None:
             _add(parts, Member("stream", old.name if old else statement.name.value), statement.name)
             values = {f.name: getattr(statement, f.name) for f in fields(CreateStream)}
-            return StageStream(**values, in_set=True)
+            return StreamOfSet(**values)
     elif isinstance(statement, CreateFunction) and statement.or_replace:
         if statement.name.value.casefold() in catalog.functions:
             raise refuse_to_stage("function", statement.name)

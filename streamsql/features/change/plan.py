@@ -26,7 +26,6 @@ from streamsql.features.change.statement import (
     PromoteChange,
     Rollback,
     StageOther,
-    StageStream,
 )
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.live_table import CreateLiveTable
@@ -55,6 +54,10 @@ class Staging(Plan):
         return self.staged
 
 
+class StreamOfSet(CreateStream):
+    """CREATE STREAM while a set of changes is open: END CHANGE stages what reads it."""
+
+
 def staged_change(name: Name, context: Context) -> Query:
     """The query of the staged change of a live table. Raises NameFault without one."""
     table = context.catalog.live_table(name)
@@ -71,11 +74,11 @@ def _not_staged(name: Name, hint: str) -> NameFault:
 # ---- streams ------------------------------------------------------------------------------
 
 
-def _stage_stream(statement: StageStream, context: Context) -> Plan:
+def stage_stream(statement: CreateStream, context: Context) -> Plan:
     """Raises faults for a stream that cannot be staged, or a live table that cannot be computed from it."""
-    name, catalog = statement.name, context.catalog
+    name, catalog, in_set = statement.name, context.catalog, isinstance(statement, StreamOfSet)
     old = catalog.streams.get(name.value.casefold())
-    if old is None and not statement.in_set:
+    if old is None and not in_set:
         fault = unknown("stream", name, (stream.name for stream in catalog.streams.values()))
         fault.hint = "\nor ".join(p for p in (fault.hint, "leave out STAGED: it changes a stream") if p)
         raise fault
@@ -87,14 +90,14 @@ def _stage_stream(statement: StageStream, context: Context) -> Plan:
             code="CLAUSE_CONFLICT",
         )
     values = {f.name: getattr(statement, f.name) for f in fields(CreateStream)}
-    plain = CreateStream(**{**values, "or_replace": old is not None})
+    plain = CreateStream(**{**values, "or_replace": old is not None, "staged": False})
     define = create_stream(plain, replace(context, catalog=catalog.with_changes()))
     assert isinstance(define, DefineStream)
     stream = replace(define.stream, name=old.name if old else name.value)
     _check_can_be_staged(old, stream, name.span)
     aside = replace(stream, name=staged_name(stream.name))
     define = replace(define, stream=stream)
-    if statement.in_set:
+    if in_set:
         return Staging(define, (), catalog.having(aside), notes=define.notes)
     staged = replace(context, catalog=catalog.having(aside))
     statements, after = planned_staging(affected_tables([stream.name], staged.catalog), staged, name)
@@ -327,7 +330,7 @@ def _drop_change(statement: DropChange, context: Context) -> Plan:
 
 
 PLANNERS: dict[type[Statement], object] = {
-    StageStream: _stage_stream,
+    StreamOfSet: stage_stream,
     StageOther: _stage_other,
     Compare: _compare,
     Promote: _promote,

@@ -9,11 +9,11 @@ from streamsql.connectors.option_values import placed
 from streamsql.definitions import staged_name
 from streamsql.errors import Note, RuleFault, Span
 from streamsql.features.change.affected import relations_over
-from streamsql.features.change.plan import Staging
-from streamsql.features.change.statement import StageStream
+from streamsql.features.change.plan import Staging, StreamOfSet
 from streamsql.language.names_read import relations_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
 from streamsql.plan.basic_plans import Drop
@@ -26,7 +26,7 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.csv_headers import check_headers
 
 
-def stage_stream(parts: SessionParts, plan: Staging, statement: StageStream) -> Result:
+def stage_stream(parts: SessionParts, plan: Staging, statement: CreateStream) -> Result:
     """Define a stream beside the one in use, and stage what reads it. What fails is undone; a staged change
     that was there before is not brought back.
     """
@@ -37,7 +37,7 @@ def stage_stream(parts: SessionParts, plan: Staging, statement: StageStream) -> 
     before = parts.catalog.aside.get(name.casefold())
     aside = replace(placed(entry) if parts.store else entry, name=name)
     parts.define(aside)
-    if statement.in_set:
+    if isinstance(statement, StreamOfSet):
         return Done(notes, f"staged: stream {entry.name}")
     try:
         staged = stage_tables(parts, plan.statements)

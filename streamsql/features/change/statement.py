@@ -16,7 +16,6 @@ from streamsql.language.statements.base import (
     count_of,
     name_of,
 )
-from streamsql.language.statements.stream import CreateStream
 
 
 def staged_names(node: Node) -> tuple[Name, ...]:
@@ -38,6 +37,42 @@ class ShowStaged(Statement):
 class PreviewChange(StatementWithBody):
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfChange:
+    """A statement about a set of staged changes."""
+
+    topic: ClassVar[str] = "change"
+    not_on_connect: ClassVar[str] = "staged changes"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    of_pipeline: ClassVar[bool] = False
+    refers: ClassVar[str] = "change"
+
+    name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromoteChange(OfChange, Statement):
+    """The staged changes of a set are put in use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollbackChange(OfChange, Statement):
+    """What was in use before a set was promoted is brought back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropChange(OfChange, Statement):
+    """The staged changes of a set are removed, and the set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareChange(OfChange, Statement):
+    """Each live table of a set is compared with its staged change."""
+
+    changes_workspace: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,21 +142,6 @@ class DropStaged(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageStream(CreateStream):
-    """CREATE OR REPLACE STREAM … STAGED: the definition is kept beside the one in use. in_set: it is one of
-    an open set of changes, whose END CHANGE stages what reads it.
-    """
-
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    of_pipeline: ClassVar[bool] = False
-
-    in_set: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class StageOther(Statement):
     """CREATE OR REPLACE of a view or a function with STAGED, which is refused. what: view or function."""
 
@@ -176,42 +196,6 @@ def _member(node: Node) -> Member:
     stream, table = node.get("StreamName"), node.get("LiveTableName")
     name = name_of(stream or table).value
     return Member("stream" if stream else "live_table", name, node.text("Number") or node.text(PROMOTED))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _OfChange(Statement):
-    """A statement about a set of staged changes."""
-
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    of_pipeline: ClassVar[bool] = False
-    refers: ClassVar[str] = "change"
-
-    name: Name
-
-
-@dataclass(frozen=True, kw_only=True)
-class PromoteChange(_OfChange):
-    """The staged changes of a set are put in use."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RollbackChange(_OfChange):
-    """What was in use before a set was promoted is brought back."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DropChange(_OfChange):
-    """The staged changes of a set are removed, and the set."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompareChange(_OfChange):
-    """Each live table of a set is compared with its staged change."""
-
-    changes_workspace: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from streamsql.definitions import (
     is_aside,
 )
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
+from streamsql.feature_registry import extensions
 from streamsql.language import reference
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Column, Fragment, Name, Option, Watermark
@@ -35,6 +36,10 @@ from streamsql.plan.statements.staged import staged
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
+    if statement.staged:
+        (stage,) = extensions("staged stream")
+        planned: Plan = stage(statement, context)
+        return planned
     if (
         not statement.or_replace
         and not statement.if_not_exists
