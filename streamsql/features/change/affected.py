@@ -66,6 +66,8 @@ def reads_through(text: str, relation: str, catalog: Catalog) -> bool:
 
 def staged_streams_of(text: str, catalog: Catalog) -> list[str]:
     """The names of the streams with a staged definition that a query of a staged change reads."""
+    if not text:  # of a stream USING a connector
+        return []
     changed = catalog.with_changes()
     names = (promoted_name(s.name) for s in catalog.aside.values() if is_staged(s.name))
     return [name for name in names if reads_through(text, name, changed)]

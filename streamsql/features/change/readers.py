@@ -53,7 +53,7 @@ def going_on(
 def _cannot_go_on(query: Query, error: Exception, streams: Mapping[str, Span], word: str) -> RuleFault:
     fault, name = translate(error), quote_name(query.name)
     hint = f"STOP QUERY {name}; {word} {', '.join(map(quote_name, streams))}; "
-    hint += f"START QUERY {name} FROM BEGINNING;"
+    hint += f"then START QUERY {name} FROM BEGINNING; or ACCEPT CHANGES"
     if is_staged(query.name):
         hint = f"DROP STAGED {quote_name(promoted_name(query.name))};"
     elif query.live_table:
