@@ -163,6 +163,7 @@ NOTES = {
     "GOES_ON": "a query that a script has started goes on in the server",
     "AT_LEAST_ONCE": "late rows may be written again after a failure",
     "ASSUMED_TABLE": "a name that a checked script does not define is assumed to be a table of Spark",
+    "CHANGE_LEFT_OPEN": "a script or a prompt ends between BEGIN CHANGE and END CHANGE",
     "CHANGE_ACCEPTED": "a query has changed since its checkpoint was created, as the statement accepts",
     "CHECKPOINT_HERE": "a query that was exported runs in this console, with its checkpoint",
     "CHECKPOINT_KEPT": "the old checkpoint of a query is kept in another folder",

@@ -10,6 +10,7 @@ from streamsql.catalog import Catalog
 from streamsql.errors import Note, Source, Span, StreamsqlError
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
+from streamsql.language.tokens import quote_name
 from streamsql.query_facts import NONE, Amount, QueryFacts
 from streamsql.results import Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
@@ -56,6 +57,17 @@ class Summary:
     malformed: Amount = NONE
     staged: tuple[str, int] | None = None
     change: str = ""
+
+
+def left_open(summary: Summary) -> tuple[Note, ...]:
+    """A note about a set of changes that is open when a script or a prompt ends."""
+    if not summary.change:
+        return ()
+    name = quote_name(summary.change)
+    ways = f"BEGIN CHANGE {name}; goes on with it, DROP CHANGE {name}; removes it"
+    return (
+        Note("CHANGE_LEFT_OPEN", f"change {summary.change} has no END CHANGE: what is staged stays; {ways}"),
+    )
 
 
 class ConsoleSession(Protocol):

@@ -73,7 +73,7 @@ def within(parts: SessionParts, statement: Statement) -> Statement:
             raise refuse_to_stage("function", statement.name)
     elif isinstance(statement, Spark):
         view = definition_of(statement.text)
-        if view.view_query and view.creates.casefold() in catalog.tables:
+        if view.kind == "view" and view.creates.casefold() in catalog.tables:
             raise refuse_to_stage("view", Name(view.creates, statement.span))
     return statement
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -140,7 +141,7 @@ def roll_back(parts: SessionParts, names: Iterable[Name], generation: int | None
     after = catalog
 
     def take_over(table: str) -> None:
-        parts.current.update(lambda old: after)
+        parts.current.update(lambda old: replace(after, changes=old.changes))
 
     others = going_on(parts, spans, places, after, "ROLLBACK")
     return _swap(parts, nexts, (), take_over, "rolled back", streams, others)

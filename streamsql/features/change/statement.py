@@ -161,6 +161,7 @@ class BeginChange(Statement):
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
     changes_workspace: ClassVar[bool] = True
+    changes_prompt: ClassVar[bool] = True
     of_pipeline: ClassVar[bool] = False
 
     name: Name
@@ -172,6 +173,7 @@ class EndChange(Statement):
     not_on_connect: ClassVar[str] = "staged changes"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
+    changes_prompt: ClassVar[bool] = True
     of_pipeline: ClassVar[bool] = False
 
 
@@ -194,8 +196,8 @@ class CreateChange(Statement):
 
 def _member(node: Node) -> Member:
     stream, table = node.get("StreamName"), node.get("LiveTableName")
-    name = name_of(stream or table).value
-    return Member("stream" if stream else "live_table", name, node.text("Number") or node.text(PROMOTED))
+    name, promoted = name_of(stream or table).value, PROMOTED if node.has(PROMOTED) else ""
+    return Member("stream" if stream else "live_table", name, node.text("Number") or promoted)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,6 +87,7 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], streams: Mapping[str,
     """
     together = numbers_of(nexts)
     after = with_streams(parts.catalog, streams)
+    replaced = [name for name in streams if name.casefold() in parts.catalog.streams]
     definitions = {name: (aside, after.streams[name.casefold()].sql()) for name, aside in streams.items()}
     for following in nexts:
         record = {
@@ -100,7 +101,7 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], streams: Mapping[str,
     for following in nexts:
         before = query_now(parts.catalog, parts.places, following.table)
         Generations(parts.places.query(following.table), CURRENT).leave(
-            before.definition, before.stages, streams
+            before.definition, before.stages, replaced
         )
     for following in nexts:  # with the first one all of them are in use: `complete` goes on
         Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
