@@ -307,7 +307,7 @@ class Prompt:
                 return 0
             try:
                 code = self._loop()
-                self.desk().printer.note(left_open(self.desk().session.summary()))
+                self._say_what_is_open()
             except OSError:
                 if not self._lost_terminal():
                     raise
@@ -355,6 +355,11 @@ class Prompt:
         name = failed.thread.name if failed.thread else "a thread"
         fault = internal(failed.exc_value or failed.exc_type())
         self.messages.error(EngineFault(f"{name}: {fault.message}", code=fault.code))
+
+    def _say_what_is_open(self) -> None:
+        from streamsql.runtime.console_session import left_open
+
+        self.desk().printer.note(left_open(self.desk().session.summary()))
 
     def _sign(self) -> str:
         """The text of the prompt: another one while a set of changes is open."""
