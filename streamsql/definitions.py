@@ -276,7 +276,8 @@ class Query:
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
     computed again after their micro-batches; owner: the query of which it is a stage; late: the sink of
     the rows that its watermark drops; retain: of an INSERT, the rows that each of its stages may keep, 0 for
-    the default; backfill: of a live table; its text then reads the history, too.
+    the default; backfill: of a live table; its text then reads the history, too; since: of a live table, the
+    moment at which its streams begin, in ISO 8601 with Z, "" for all rows.
     """
 
     name: str
@@ -294,6 +295,7 @@ class Query:
     late: str = ""
     retain: int = 0
     backfill: Backfill | None = None
+    since: str = ""
 
     @property
     def sink(self) -> str:
@@ -321,6 +323,8 @@ class Query:
                 clauses.append(f"RETAIN {sink.retain} ROWS")
             if sink.comment:
                 clauses.append(comment_sql(sink.comment))
+            if self.since:
+                clauses.insert(0, f"FROM TIMESTAMP {quote(self.since)}")
             if self.backfill:
                 clauses.insert(0, self.backfill.sql())
             head = [f"CREATE LIVE TABLE {quote_name(self.name)}", *clauses]

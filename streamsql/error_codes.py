@@ -38,6 +38,7 @@ CODES = {
     "BAD_PYTHON_CODE": "Python code that a statement names cannot be imported or used as it is",
     "BAD_SCHEMA": "the schema of messages cannot be read",
     "BAD_SETTING": "a setting of the console does not take this value, or not now",
+    "BAD_TIMESTAMP": "a moment cannot be read",
     "BAD_VARIABLE": "the value of a variable holds another variable",
     "CHANGE_OPEN": "a set of changes is open, between BEGIN CHANGE and END CHANGE",
     "CHECKPOINT_CHANGED": "a query has changed since its checkpoint was created",

@@ -288,6 +288,7 @@ FIELDS: dict[str, Reader] = {
     "checkpoint": _in_clause("Checkpoint", "Path"),
     "restart": _restart,
     "begins": _begins,
+    "since": _in_clause("FromTime", "String"),
     "late": _into_sink("OnLate"),
     "retain": _retain,
     "retain_span": _retain_span,

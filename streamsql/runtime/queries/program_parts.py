@@ -172,6 +172,7 @@ class QueryParts:
             place,
             stages=stages,
             times=times,
+            zone=conf.get("spark.sql.session.timeZone", ""),
             staged_rate=self.staged_rate(),
             server=server,
             changed_language=changed_language(conf),
