@@ -57,7 +57,8 @@ class Context:
     current script (here), the server, if the console runs on one, the settings of Spark that change what a
     text means (lowering/as_written.py), and whether Spark may have the parser of an extension. staged_rate:
     how many files or messages of a stream a staged change reads in a second, 0 for no limit; zone: the
-    session's time zone, "" for that of this machine.
+    session's time zone, "" for that of this machine; open_change: the set that BEGIN CHANGE has opened, ""
+    for none.
     """
 
     catalog: Catalog
@@ -67,6 +68,7 @@ class Context:
     times: bool = True
     staged_rate: int = 0
     zone: str = ""
+    open_change: str = ""
     server: Server | None = None
     changed_language: tuple[str, ...] = ()
     extended: bool = False

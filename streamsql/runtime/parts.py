@@ -45,8 +45,7 @@ class StatementBegins(Event):
 class SessionParts(QueryParts):
     """All parts of a session. store: what the workspace persists; None without a workspace. hosting: the
     server that shares the session with clients, if there is one. companions: what features keep beside the
-    session, by their names; open_change: the name of the set of changes that BEGIN CHANGE has opened in this
-    session, none if there is none.
+    session, by their names.
     """
 
     config: Config
@@ -55,7 +54,6 @@ class SessionParts(QueryParts):
     workspace: SessionWorkspace
     hosting: Hosting = field(default_factory=Hosting, kw_only=True)
     companions: dict[str, Any] = field(default_factory=dict, kw_only=True)
-    open_change: list[str] = field(default_factory=list, kw_only=True)
 
     def facts(self, query: str, zone: str = "") -> QueryFacts:
         """The facts of a query: of its newest run here, or as they were when it ran last. zone: the session

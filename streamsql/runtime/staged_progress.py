@@ -15,7 +15,7 @@ from streamsql.runtime.queries.run import Running
 class Progress:
     """read: the rows that the change has read; of: those that the live table has read, None where the change
     does not read the same streams, or may not have begun with their first rows: FROM NOW, FROM TIMESTAMP, and
-    after a restart, when that is not known any more; seconds: for how long it has run, None if it does not run.
+    after a restart, when that is not known any more; seconds: for how long it has run, None if it does not.
     """
 
     read: Amount

@@ -5,11 +5,11 @@ from streamsql.feature_registry import Feature
 FEATURE = Feature(
     __name__,
     statements="statement",
-    planners="plan",
+    planners="planners",
     handlers="handlers",
     extends={
         "reopened": "swap:complete",
-        "statement": "change_sets:within",
+        "statement": "change_plans:within",
         "staged stream": "plan:stage_stream",
     },
 )

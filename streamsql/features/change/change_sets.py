@@ -5,19 +5,15 @@ Which set is open belongs to the session; the set itself is in the catalog.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from streamsql.definitions import PROMOTED, Change, Member
-from streamsql.errors import NameFault, RuleFault
+from streamsql.definitions import PROMOTED, Change
+from streamsql.errors import RuleFault
 from streamsql.features.change.affected import affected_tables, staging_of
+from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of
-from streamsql.features.change.plan import (
-    StreamOfSet,
-    members_staged,
-    planned_staging,
-    refuse_to_stage,
-)
+from streamsql.features.change.plan import planned_staging
 from streamsql.features.change.run import promote, roll_back
 from streamsql.features.change.staging import check_views, stage_tables, with_message
 from streamsql.features.change.statement import (
@@ -28,12 +24,7 @@ from streamsql.features.change.statement import (
     PromoteChange,
     RollbackChange,
 )
-from streamsql.language.spark_definitions import definition_of
-from streamsql.language.statements.base import Name, Statement
-from streamsql.language.statements.function import CreateFunction
-from streamsql.language.statements.live_table import CreateLiveTable
-from streamsql.language.statements.spark import Spark
-from streamsql.language.statements.stream import CreateStream
+from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.results import Done, Result
@@ -42,101 +33,35 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.generations import CURRENT, Generations
 
 
-def within(parts: SessionParts, statement: Statement) -> Statement:
-    """A statement as it is executed while a set is open: a changed definition is staged, and belongs to the
-    set. Raises RuleFault for one that cannot be staged.
-    """
-    if not parts.open_change:
-        return statement
-    catalog = parts.catalog
-    if isinstance(statement, CreateLiveTable):
-        name = statement.name
-        if name.value.casefold() not in catalog.sinks:
-            raise RuleFault(
-                f"{name} is a new live table, and a change is of those that exist",
-                detail="what is staged is compared with what is in use",
-                hint="create it before BEGIN CHANGE, or after PROMOTE CHANGE",
-                span=name.span,
-                code="NOT_STAGEABLE",
-            )
-        if statement.or_replace:
-            _add(parts, Member("live_table", catalog.live_table(name).name), name)
-            return replace(statement, staged=True)
-    elif isinstance(statement, CreateStream):
-        old = catalog.streams.get(statement.name.value.casefold())
-        if statement.or_replace or old is None:
-            _add(parts, Member("stream", old.name if old else statement.name.value), statement.name)
-            values = {f.name: getattr(statement, f.name) for f in fields(CreateStream)}
-            return StreamOfSet(**values)
-    elif isinstance(statement, CreateFunction) and statement.or_replace:
-        if statement.name.value.casefold() in catalog.functions:
-            raise refuse_to_stage("function", statement.name)
-    elif isinstance(statement, Spark):
-        view = definition_of(statement.text)
-        if view.kind == "view" and view.creates.casefold() in catalog.tables:
-            raise refuse_to_stage("view", Name(view.creates, statement.span))
-    return statement
-
-
-def _add(parts: SessionParts, member: Member, name: Name) -> None:
-    """Add a member to the open set. Raises NameFault for one that is staged in another set."""
-    (opened,) = parts.open_change
-    for change in parts.catalog.changes.values():
-        staged = [m.value.casefold() for m in members_staged(change, parts.catalog)]
-        if change.name != opened and member.name.casefold() in staged:
-            raise NameFault(
-                f"{name} is staged in the change {change.name}",
-                hint=f"PROMOTE CHANGE {quote_name(change.name)}; or DROP CHANGE {quote_name(change.name)};",
-                span=name.span,
-                code="IN_USE",
-            )
-    change = parts.catalog.changes.get(opened.casefold()) or Change(opened)
-    parts.define(change.with_member(member))
-
-
 def begin_change(parts: SessionParts, statement: BeginChange) -> Result:
-    if parts.open_change:
-        raise RuleFault(
-            f"the change {parts.open_change[0]} is open",
-            hint="END CHANGE;",
-            span=statement.name.span,
-            code="CHANGE_OPEN",
-        )
-    change = parts.catalog.changes.get(statement.name.value.casefold())
-    staged = members_staged(change, parts.catalog) if change else []
-    if change is None or not staged:
-        change = Change(statement.name.value)
+    opened = begin(statement, parts.context())
+    change = opened.after.change(Name(opened.opens))
     parts.define(change)
     parts.open_change.append(change.name)
-    names = f"; staged in it: {', '.join(name.value for name in staged)}" if staged else ""
-    return Done(message=f"change {change.name} is open until END CHANGE{names}")
+    staged = ", ".join(name.value for name in members_staged(change, parts.catalog))
+    return Done(
+        message=f"change {change.name} is open until END CHANGE" + (staged and f"; staged in it: {staged}")
+    )
 
 
 def end_change(parts: SessionParts, statement: EndChange) -> Result:
     """Stage what reads the members of the set, and close it. An error leaves it open."""
-    if not parts.open_change:
-        raise RuleFault(
-            "no change is open", hint="BEGIN CHANGE name;", span=statement.span, code="NO_CHANGE_OPEN"
-        )
     catalog, name = parts.catalog, Name(parts.open_change[0], statement.span)
     change = catalog.changes.get(name.value.casefold()) or Change(name.value)
     names = [member.value for member in members_staged(change, catalog)]
     check_views(parts, [n for n in names if catalog.staged_stream(n)], statement.span)
-    affected = affected_tables(names, catalog)
-    to_stage = [query for query in affected if _is_to_be_staged(parts, query.name)]
+    to_stage = [q for q in affected_tables(names, catalog) if _is_to_be_staged(parts, q.name)]
     planned_staging(to_stage, parts.context(), name)
     staged = stage_tables(parts, [staging_of(query, catalog) for query in to_stage])
-    members = {m.name: m for m in change.members if m.name in names}
-    members |= {query.name: Member("live_table", query.name) for query in affected}
+    change = with_affected(change, parts.catalog)
     parts.open_change.clear()
-    if not members:
+    if not change.members:
         parts.undefine("changes", change.name)
         return Done(message=f"nothing was changed in {change.name}, and it is removed")
-    parts.define(replace(change, members=tuple(members.values())))
-    result = with_message(staged, (), "")
-    quoted = quote_name(change.name)
-    text = f"change {change.name} of {', '.join(members)}: COMPARE CHANGE {quoted}; PROMOTE CHANGE {quoted};"
-    return replace(result, message=text)  # type: ignore[call-arg]
+    parts.define(change)
+    members, quoted = ", ".join(m.name for m in change.members), quote_name(change.name)
+    text = f"change {change.name} of {members}: COMPARE CHANGE {quoted}; PROMOTE CHANGE {quoted};"
+    return with_message(staged, (), text)
 
 
 def _is_to_be_staged(parts: SessionParts, table: str) -> bool:

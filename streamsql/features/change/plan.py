@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from streamsql.catalog import Catalog, unknown
 from streamsql.connectors.registry import connector
 from streamsql.definition_sql import column_sql
-from streamsql.definitions import Change, Query, Stream, is_staged, promoted_name, staged_name
+from streamsql.definitions import Query, Stream, is_staged, promoted_name, staged_name
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.features.change.affected import (
     affected_tables,
@@ -17,13 +17,9 @@ from streamsql.features.change.affected import (
     stands_alone,
 )
 from streamsql.features.change.statement import (
-    BeginChange,
     Compare,
-    CreateChange,
-    DropChange,
     DropStaged,
     Promote,
-    PromoteChange,
     Rollback,
     StageOther,
 )
@@ -33,7 +29,7 @@ from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.context import Context
-from streamsql.plan.plans import DefineChange, DefineStream, Direct, Drop
+from streamsql.plan.plans import DefineStream, Direct, Drop
 from streamsql.plan.statements.definitions import create_stream
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.queries import create_live_table
@@ -63,11 +59,11 @@ def staged_change(name: Name, context: Context) -> Query:
     table = context.catalog.live_table(name)
     query = context.catalog.staged(table.name)
     if query is None:
-        raise _not_staged(name, f"CREATE OR REPLACE LIVE TABLE {quote_name(table.name)} STAGED AS SELECT …")
+        raise not_staged(name, f"CREATE OR REPLACE LIVE TABLE {quote_name(table.name)} STAGED AS SELECT …")
     return query
 
 
-def _not_staged(name: Name, hint: str) -> NameFault:
+def not_staged(name: Name, hint: str) -> NameFault:
     return NameFault(f"nothing is staged for {name}", hint=hint, span=name.span, code="NOT_STAGED")
 
 
@@ -193,7 +189,7 @@ def to_promote(names: Iterable[Name], context: Context) -> tuple[dict[str, Span]
         if aside is not None:
             streams[promoted_name(aside.name)] = name.span
         elif name.value.casefold() in catalog.streams:
-            raise _not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
+            raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
         else:
             tables[promoted_name(staged_change(name, context).name)] = name.span
     span = next(iter(streams.values()), Span(0, 0))
@@ -220,7 +216,7 @@ def _compare(statement: Compare, context: Context) -> Plan:
     return Direct(statement)
 
 
-def _promote(statement: Promote, context: Context) -> Plan:
+def promote(statement: Promote, context: Context) -> Plan:
     """Raises NameFault for a change that others read, which are not promoted with it: its name goes."""
     _, tables = to_promote(statement.names, context)
     changes = {staged_name(table): Name(table, span) for table, span in tables.items()}
@@ -262,7 +258,7 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
     named = [n for n in names if n.value.casefold() not in streams]
     for name in named:
         if name.value.casefold() in catalog.streams:
-            raise _not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
+            raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
     changes = {staged_change(name, context).name: name for name in named}
     for name in streams.values():
         for query in affected_tables([name.value], catalog):
@@ -287,57 +283,11 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
     return [*entries, *(("aside", staged_name(name)) for name in streams)]
 
 
-# ---- sets ---------------------------------------------------------------------------------
-
-
-def _begin_change(statement: BeginChange, context: Context) -> Plan:
-    """Raises RuleFault for a name of the console's own."""
-    if "$" in statement.name.value:
-        raise RuleFault(
-            "the name of a change has no $",
-            hint="use another name",
-            span=statement.name.span,
-            code="BAD_NAME",
-        )
-    return Direct(statement)
-
-
-def _create_change(statement: CreateChange, context: Context) -> Plan:
-    return DefineChange(Change(statement.name.value, statement.members))
-
-
-def members_staged(change: Change, catalog: Catalog) -> list[Name]:
-    """The members of a set that are staged now."""
-    staged = {"stream": catalog.staged_stream, "live_table": catalog.staged}
-    return [Name(m.name) for m in change.members if not m.generation and staged[m.kind](m.name)]
-
-
-def _promote_change(statement: PromoteChange, context: Context) -> Plan:
-    """Raises NameFault for a set of which nothing is staged, and as `_promote`."""
-    change, place = context.catalog.change(statement.name), statement.name.span
-    names = tuple(Name(name.value, place) for name in members_staged(change, context.catalog))
-    if not names:
-        hint = f"BEGIN CHANGE {quote_name(change.name)}; CREATE OR REPLACE …; END CHANGE;"
-        raise _not_staged(statement.name, hint)
-    _promote(Promote(names=names), context)
-    return Direct(statement)
-
-
-def _drop_change(statement: DropChange, context: Context) -> Plan:
-    change = context.catalog.change(statement.name)
-    names = [Name(n.value, statement.name.span) for n in members_staged(change, context.catalog)]
-    return Drop("change", change.name, (*entries_to_drop(names, context), ("changes", change.name)))
-
-
 PLANNERS: dict[type[Statement], object] = {
     StreamOfSet: stage_stream,
     StageOther: _stage_other,
     Compare: _compare,
-    Promote: _promote,
+    Promote: promote,
     Rollback: _rollback,
     DropStaged: _drop,
-    BeginChange: _begin_change,
-    CreateChange: _create_change,
-    PromoteChange: _promote_change,
-    DropChange: _drop_change,
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streamsql.connectors.option_values import placed
-from streamsql.definitions import staged_name
+from streamsql.definitions import promoted_name, staged_name
 from streamsql.errors import Note, RuleFault, Span
 from streamsql.features.change.affected import relations_over
 from streamsql.features.change.plan import Staging, StreamOfSet
@@ -46,17 +46,14 @@ def stage_stream(parts: SessionParts, plan: Staging, statement: CreateStream) ->
         if before is not None:
             parts.current.update(lambda catalog: catalog.having(before))
         raise
-    return with_message(staged, notes, f"stream {entry.name}")
+    tables = "".join(f", {promoted_name(started.queries[0])}" for started in staged)
+    return with_message(staged, notes, f"staged: stream {entry.name}{tables}")
 
 
-def with_message(staged: list[Started], notes: Iterable[Note], what: str) -> Result:
-    """The result of a statement that has staged live tables. what: else."""
+def with_message(staged: list[Started], notes: Iterable[Note], text: str) -> Result:
+    """The result of a statement that has staged live tables. text: its message."""
     names = [name for started in staged for name in started.queries]
     told = tuple(dict.fromkeys((*notes, *(note for started in staged for note in started.notes))))
-    tables = [
-        started.message.removeprefix("staged change of ").removesuffix(" started") for started in staged
-    ]
-    text = f"staged: {', '.join(filter(None, (what, ', '.join(tables))))}"
     return Started(told, tuple(names), text, False) if names else Done(told, text)
 
 

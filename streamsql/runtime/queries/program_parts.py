@@ -110,6 +110,7 @@ class QueryParts:
     generations: Callable[[], int]
     staged_rate: Callable[[], int]
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
+    open_change: list[str] = field(default_factory=list, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)
     writes: BatchWrites = field(default_factory=BatchWrites, kw_only=True)
@@ -172,6 +173,7 @@ class QueryParts:
             place,
             stages=stages,
             times=times,
+            open_change=next(iter(self.open_change), ""),
             zone=conf.get("spark.sql.session.timeZone", ""),
             staged_rate=self.staged_rate(),
             server=server,

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, drop_tables
+from scripts import run_process
 from test_change import IDLE, crashing, refusal, said
 from test_reopened import Open, opened  # noqa: F401  the fixture
+from test_server import Host, rows_of, run
 from test_staged_streams import AFTER, ALL, BEFORE, rows, verified
 
 ROOMS = ("streamsql/features/change/", "streamsql/runtime/")
@@ -172,3 +175,42 @@ def test_what_a_set_refuses(console: Console) -> None:
     console.run("END CHANGE;")
     assert refusal(console, "ROLLBACK CHANGE c;").code == "NOT_PROMOTED"
     assert rows(console) == BEFORE
+
+
+# ---- sessions and scripts
+
+
+def test_that_it_is_open_belongs_to_a_client(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    host = Host(tmp_path / "w", spark)
+    try:
+        one, other = host.attach(), host.attach()
+        run(one, ALL)
+        run(one, "BEGIN CHANGE c;")
+        assert (one.summary().change, other.summary().change) == ("c", "")
+        run(one, STREAM)
+        run(other, "CREATE OR REPLACE LIVE TABLE other AS SELECT count(*) + 1 AS c FROM base;")
+        assert rows_of(other, "SHOW STAGED;")[0][0] == "s", "and other was replaced at once"
+        run(other, "CREATE STREAM mine AS SELECT k FROM base;")
+        assert "mine" in {row[0] for row in rows_of(one, "SHOW STREAMS;")}
+        run(one, "END CHANGE; AWAIT QUERY ALL IDLE;")
+        assert one.summary().change == ""
+        run(other, "PROMOTE CHANGE c;")
+        assert sorted(rows_of(one, "SELECT * FROM t;")) == AFTER["t"]
+    finally:
+        host.close()
+        drop_tables(spark)
+
+
+def test_a_script_that_leaves_it_open_says_so(tmp_path: Path) -> None:
+    script = ALL + "BEGIN CHANGE c;" + STREAM + "SELECT * FROM nothing; END CHANGE;"
+    done = run_process("--workspace", str(tmp_path / "w"), "-e", script)
+    assert done.code == 1
+    said = " ".join(done.err.split())
+    assert "change c has no END CHANGE: what is staged stays; BEGIN CHANGE c; goes on with it" in said
+    more = "START QUERY ALL; BEGIN CHANGE c; END CHANGE; AWAIT QUERY ALL IDLE; PROMOTE CHANGE c; SELECT * FROM t;"
+    done = run_process("--workspace", str(tmp_path / "w"), "-e", more)
+    assert done.code == 0, done.err
+    assert "a,3" in done.out.replace(" ", "") or "3" in done.out
