@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Change, Member
 from streamsql.errors import NameFault, RuleFault
 from streamsql.features.change.affected import affected_tables
 from streamsql.features.change.plan import (
-    StreamOfSet,
     entries_to_drop,
     not_staged,
     planned_staging,
     promote,
     refuse_to_stage,
-    stage_stream,
 )
 from streamsql.features.change.statement import (
     BeginChange,
@@ -59,8 +57,7 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
         old = catalog.streams.get(statement.name.value.casefold())
         if statement.or_replace or old is None:
             member = Member("stream", old.name if old else statement.name.value)
-            values = {f.name: getattr(statement, f.name) for f in fields(CreateStream)}
-            return StreamOfSet(**values), _added(context, member, statement.name)
+            return replace(statement, staged=True), _added(context, member, statement.name)
     elif isinstance(statement, CreateFunction) and statement.or_replace:
         if statement.name.value.casefold() in catalog.functions:
             raise refuse_to_stage("function", statement.name)
@@ -157,7 +154,6 @@ def _drop_change(statement: DropChange, context: Context) -> Plan:
 
 
 PLANNERS: dict[type[Statement], object] = {
-    StreamOfSet: stage_stream,
     BeginChange: begin,
     EndChange: _end_change,
     CreateChange: _create_change,

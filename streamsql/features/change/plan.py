@@ -38,20 +38,16 @@ from streamsql.plan.statements.refreshes import check_unread
 
 @dataclass(frozen=True)
 class Staging(Plan):
-    """A stream is defined beside the one in use. statements: those that stage the live tables that read it;
-    staged: the catalog with all of that, as far as planning knows.
+    """A stream is defined beside the one in use. statements: those that stage the live tables that read it,
+    None in a set of changes; staged: the catalog with all of that, as far as planning knows.
     """
 
     define: DefineStream
-    statements: tuple[CreateLiveTable, ...]
+    statements: tuple[CreateLiveTable, ...] | None
     staged: Catalog
 
     def applied(self, catalog: Catalog) -> Catalog:
         return self.staged
-
-
-class StreamOfSet(CreateStream):
-    """CREATE STREAM while a set of changes is open: END CHANGE stages what reads it."""
 
 
 def staged_change(name: Name, context: Context) -> Query:
@@ -71,8 +67,10 @@ def not_staged(name: Name, hint: str) -> NameFault:
 
 
 def stage_stream(statement: CreateStream, context: Context) -> Plan:
-    """Raises faults for a stream that cannot be staged, or a live table that cannot be computed from it."""
-    name, catalog, in_set = statement.name, context.catalog, isinstance(statement, StreamOfSet)
+    """Raises faults for a stream that cannot be staged, or a live table that cannot be computed from it.
+    While a set of changes is open, END CHANGE stages what reads the stream.
+    """
+    name, catalog, in_set = statement.name, context.catalog, bool(context.open_change)
     old = catalog.streams.get(name.value.casefold())
     if old is None and not in_set:
         fault = unknown("stream", name, (stream.name for stream in catalog.streams.values()))
@@ -94,7 +92,7 @@ def stage_stream(statement: CreateStream, context: Context) -> Plan:
     aside = replace(stream, name=staged_name(stream.name))
     define = replace(define, stream=stream)
     if in_set:
-        return Staging(define, (), catalog.having(aside), notes=define.notes)
+        return Staging(define, None, catalog.having(aside), notes=define.notes)
     staged = replace(context, catalog=catalog.having(aside))
     statements, after = planned_staging(affected_tables([stream.name], staged.catalog), staged, name)
     return Staging(define, statements, after, notes=define.notes)
@@ -284,7 +282,6 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
 
 
 PLANNERS: dict[type[Statement], object] = {
-    StreamOfSet: stage_stream,
     StageOther: _stage_other,
     Compare: _compare,
     Promote: promote,

@@ -9,7 +9,7 @@ from streamsql.connectors.option_values import placed
 from streamsql.definitions import promoted_name, staged_name
 from streamsql.errors import Note, RuleFault, Span
 from streamsql.features.change.affected import relations_over
-from streamsql.features.change.plan import Staging, StreamOfSet
+from streamsql.features.change.plan import Staging
 from streamsql.language.names_read import relations_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.live_table import CreateLiveTable
@@ -37,7 +37,7 @@ def stage_stream(parts: SessionParts, plan: Staging, statement: CreateStream) ->
     before = parts.catalog.aside.get(name.casefold())
     aside = replace(placed(entry) if parts.store else entry, name=name)
     parts.define(aside)
-    if isinstance(statement, StreamOfSet):
+    if plan.statements is None:
         return Done(notes, f"staged: stream {entry.name}")
     try:
         staged = stage_tables(parts, plan.statements)

@@ -204,7 +204,7 @@ def test_that_it_is_open_belongs_to_a_client(
         drop_tables(spark)
 
 
-def test_a_script_that_leaves_it_open_says_so(tmp_path: Path) -> None:
+def test_a_script_that_leaves_it_open_says_so(processes: None, tmp_path: Path) -> None:
     script = ALL + "BEGIN CHANGE c;" + STREAM + "SELECT * FROM nothing; END CHANGE;"
     done = run_process("--workspace", str(tmp_path / "w"), "-e", script)
     assert done.code == 1

@@ -16,7 +16,7 @@ ROOMS = ("streamsql/plan/statements/since.py", "streamsql/connectors/")
 
 
 def test_messages_from_a_moment_on(opened: Open, kafka: Broker) -> None:
-    topic = kafka.topic("since")
+    topic = kafka.topic()
     kafka.produce(topic, ["a", "b", "a"])
     moment = datetime.now(UTC)
     kafka.produce(topic, ["a", "c"])
@@ -43,7 +43,7 @@ def test_messages_from_a_moment_on(opened: Open, kafka: Broker) -> None:
 
 
 def test_a_moment_after_all_messages(console: Console, kafka: Broker) -> None:
-    topic = kafka.topic("later")
+    topic = kafka.topic()
     kafka.produce(topic, ["a"])
     console.run(
         f"CREATE STREAM s USING kafka OPTIONS (servers '{kafka.servers}', topic '{topic}');"
