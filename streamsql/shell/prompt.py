@@ -307,7 +307,8 @@ class Prompt:
                 return 0
             try:
                 code = self._loop()
-                self._say_what_is_open()
+                if not self.leaving:
+                    self._say_what_is_open()
             except OSError:
                 if not self._lost_terminal():
                     raise

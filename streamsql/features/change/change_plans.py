@@ -13,7 +13,6 @@ from streamsql.features.change.plan import (
     not_staged,
     planned_staging,
     promote,
-    refuse_to_stage,
 )
 from streamsql.features.change.statement import (
     BeginChange,
@@ -33,6 +32,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import OpenChange, Plan
 from streamsql.plan.context import Context
 from streamsql.plan.plans import DefineChange, Direct, Drop
+from streamsql.plan.statements.definitions import refuse_to_stage
 
 
 def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Change, ...]]:

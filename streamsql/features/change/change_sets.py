@@ -5,7 +5,6 @@ Which set is open belongs to the session; the set itself is in the catalog.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from streamsql.definitions import PROMOTED, Change
@@ -87,16 +86,12 @@ def promote_change(parts: SessionParts, statement: PromoteChange) -> Result:
             span=place,
             code="CHANGE_OPEN",
         )
-    promoted = promote(parts, [Name(n.value, place) for n in members_staged(change, parts.catalog)])
-    return _of_change(promoted, change, parts)
+    names = [Name(n.value, place) for n in members_staged(change, parts.catalog)]
+    return promote(parts, names, _back(change))
 
 
-def _of_change(result: Result, change: Change, parts: SessionParts) -> Result:
-    assert isinstance(result, Done)
-    text = result.message.partition("; ROLLBACK ")[0]
-    if parts.store is not None:
-        text += f"; ROLLBACK CHANGE {quote_name(change.name)}; brings back what was in use before"
-    return replace(result, message=text)
+def _back(change: Change) -> str:
+    return f"ROLLBACK CHANGE {quote_name(change.name)};"
 
 
 def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
@@ -120,7 +115,7 @@ def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
                 code="NO_GENERATION",
             )
     names = [m.name for m in promoted if m.kind == "live_table" or f"{m.name}$before" in parts.catalog.aside]
-    return _of_change(roll_back(parts, [Name(name, place) for name in names]), change, parts)
+    return roll_back(parts, [Name(name, place) for name in names], back=_back(change))
 
 
 def compare_change(parts: SessionParts, statement: CompareChange) -> Result:

@@ -21,7 +21,6 @@ from streamsql.features.change.statement import (
     DropStaged,
     Promote,
     Rollback,
-    StageOther,
 )
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.live_table import CreateLiveTable
@@ -150,28 +149,6 @@ def _check_can_be_staged(old: Stream | None, new: Stream, span: Span) -> None:
         raise RuleFault(fact, detail=why, hint=hint, span=span, code="NOT_STAGEABLE")
 
 
-def _stage_other(statement: StageOther, context: Context) -> Plan:
-    raise refuse_to_stage(statement.what, statement.name)
-
-
-def refuse_to_stage(what: str, written: Name) -> RuleFault:
-    """The error for a view or a function (what) that is to be staged."""
-    name = quote_name(written.value)
-    detail = "Spark has one function of a name, which all queries of the session call"
-    hint = f"CREATE FUNCTION {name}_2 …; and CREATE OR REPLACE LIVE TABLE … STAGED AS … {name}_2(…) …"
-    if what == "view":
-        detail = "Spark has one view of a name, which all queries of the session read"
-        hint = f"CREATE STREAM {name}_2 AS SELECT …; or CREATE TEMPORARY VIEW {name}_2 AS …;\n"
-        hint += f"and CREATE OR REPLACE LIVE TABLE … STAGED AS … FROM {name}_2 …"
-    return RuleFault(
-        f"the {what} {written} cannot be staged",
-        detail=detail,
-        hint=hint,
-        span=written.span,
-        code="NOT_STAGEABLE",
-    )
-
-
 # ---- promoted, rolled back, dropped -------------------------------------------------------
 
 
@@ -282,7 +259,6 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
 
 
 PLANNERS: dict[type[Statement], object] = {
-    StageOther: _stage_other,
     Compare: _compare,
     Promote: promote,
     Rollback: _rollback,

@@ -56,8 +56,10 @@ def _promote(parts: SessionParts, statement: Promote) -> Result:
     return promote(parts, statement.names)
 
 
-def promote(parts: SessionParts, names: Iterable[Name]) -> Result:
-    """Put staged changes in use. Until that is done, an error or Ctrl-C leaves all queries as they were."""
+def promote(parts: SessionParts, names: Iterable[Name], back: str = "") -> Result:
+    """Put staged changes in use. Until that is done, an error or Ctrl-C leaves all queries as they were.
+    back: the statement that returns, "" for ROLLBACK with the names.
+    """
     spans, places = to_promote(names, parts.context())
     streams = {stream: staged_name(stream) for stream in spans}
     staged = [staged_name(table) for table in places]
@@ -83,7 +85,7 @@ def promote(parts: SessionParts, names: Iterable[Name]) -> Result:
 
     others = going_on(parts, spans, {*places, *staged}, catalog, "PROMOTE")
     drains = [Step(partial(_drain, parts, q.name), partial(_again, parts, q.name)) for q in changes]
-    return _swap(parts, nexts, drains, take_over, "promoted", streams, others)
+    return _swap(parts, nexts, drains, take_over, "promoted", streams, others, back)
 
 
 def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
@@ -127,8 +129,12 @@ def _rollback(parts: SessionParts, statement: Rollback) -> Result:
     return roll_back(parts, statement.names, statement.generation)
 
 
-def roll_back(parts: SessionParts, names: Iterable[Name], generation: int | None = None) -> Result:
-    """The same for names of live tables and streams; a stream with all that was promoted with it."""
+def roll_back(
+    parts: SessionParts, names: Iterable[Name], generation: int | None = None, back: str = ""
+) -> Result:
+    """The same for names of live tables and streams; a stream with all that was promoted with it. back: as
+    for `promote`.
+    """
     spans, places = to_roll_back(parts, names, generation)
     streams = {stream: before_name(stream) for stream in spans}
     tables = [q.name for q in parts.catalog.upstream(*places) if q.name in places]
@@ -144,7 +150,7 @@ def roll_back(parts: SessionParts, names: Iterable[Name], generation: int | None
         parts.current.update(lambda old: replace(after, changes=old.changes))
 
     others = going_on(parts, spans, places, after, "ROLLBACK")
-    return _swap(parts, nexts, (), take_over, "rolled back", streams, others)
+    return _swap(parts, nexts, (), take_over, "rolled back", streams, others, back)
 
 
 def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
@@ -187,12 +193,13 @@ def _swap(
     word: str,
     streams: Mapping[str, str],
     others: Sequence[str],
+    back: str,
 ) -> Result:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
     those that it reads; before: what is done first; take_over: puts the definition of a live table into the
     catalog; word: what is done to them; streams: the definitions that are put in use with them, as for
-    `with_streams`; others: the queries that read these streams and go on from their checkpoints. A live table
-    that was stopped stays stopped.
+    `with_streams`; others: the queries that read these streams and go on from their checkpoints; back: as for
+    `promote`. A live table that was stopped stays stopped.
     """
     tables = [following.table for following in nexts]
     runs = [parts.queries.all.get(table.casefold()) for table in (*tables, *others)]
@@ -236,12 +243,13 @@ def _swap(
     if others:
         goes = "goes" if len(others) == 1 else "go"
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
-    if streams and (parts.store is not None or not nexts):
-        back = f"ROLLBACK {', '.join(map(quote_name, streams))};"
+    can_return = parts.store is not None or not nexts
+    if can_return and (streams or back):
+        back = back or f"ROLLBACK {', '.join(map(quote_name, streams))};"
         text += f"; {back} brings back what was in use before"
-    elif all(old) and parts.store is not None:
-        back = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"
-        text += f"; ROLLBACK {', '.join(map(quote_name, tables))}; brings {back} back"
+    elif all(old) and can_return:
+        what = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"
+        text += f"; ROLLBACK {', '.join(map(quote_name, tables))}; brings {what} back"
     return Done(notes, text)
 
 

@@ -142,21 +142,6 @@ class DropStaged(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageOther(Statement):
-    """CREATE OR REPLACE of a view or a function with STAGED, which is refused. what: view or function."""
-
-    topic: ClassVar[str] = "change"
-    of_pipeline: ClassVar[bool] = False
-
-    name: Name
-    what: str
-
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"what": "view" if node.has("VIEW") else "function"}
-
-
-@dataclass(frozen=True, kw_only=True)
 class BeginChange(Statement):
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
