@@ -17,6 +17,7 @@ from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
 from streamsql.plan.basic_plans import Drop
+from streamsql.plan.stand_ins import given_stream
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.streaming.readers import reads
 from streamsql.results import Done, Result, Started
@@ -31,7 +32,10 @@ def stage_stream(parts: SessionParts, plan: Staging, statement: CreateStream) ->
     that was there before is not brought back.
     """
     entry, notes = create_drop.checked_stream(parts, plan.define, statement)
-    check_headers(entry, plan.define.path, "CREATE OR REPLACE")
+    if not parts.config.stand_ins:
+        check_headers(entry, plan.define.path, "CREATE OR REPLACE")
+    if parts.config.stand_ins:
+        entry = given_stream(entry)
     check_views(parts, [entry.name], statement.name.span)
     name = staged_name(entry.name)
     before = parts.catalog.aside.get(name.casefold())

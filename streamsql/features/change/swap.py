@@ -85,7 +85,8 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], streams: Mapping[str,
     """Put generations of live tables in use, and definitions of streams, as for `with_streams`: all of them
     or none. Raises OSError: those before are in use then, or these.
     """
-    together = numbers_of(nexts)
+    together = {following.table: following.generation.name for following in nexts}
+    before = {following.table: following.before for following in nexts}
     after = with_streams(parts.catalog, streams)
     replaced = [name for name in streams if name.casefold() in parts.catalog.streams]
     definitions = {name: (aside, after.streams[name.casefold()].sql()) for name, aside in streams.items()}
@@ -94,15 +95,14 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], streams: Mapping[str,
             "definition": following.definition,
             "stages": dict(following.stages),
             "together": together,
+            "before": before,
             "streams": definitions,
         }
         content = json.dumps(record).encode()
         write_file(following.generation / _TO_DEFINE, lambda file, content=content: file.write(content))
     for following in nexts:
-        before = query_now(parts.catalog, parts.places, following.table)
-        Generations(parts.places.query(following.table), CURRENT).leave(
-            before.definition, before.stages, replaced
-        )
+        now = query_now(parts.catalog, parts.places, following.table)
+        Generations(parts.places.query(following.table), CURRENT).leave(now.definition, now.stages, replaced)
     for following in nexts:  # with the first one all of them are in use: `complete` goes on
         Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
 
@@ -229,7 +229,7 @@ def complete(parts: SessionParts) -> list[str]:
 def _put_others_in_use(places: Places, table: str) -> None:
     """Put the generations in use that were to be in use together with that of a live table."""
     record = _record(places, table)
-    for other, (_, number) in record["together"].items() if record else ():
+    for other, number in record["together"].items() if record else ():
         generations = Generations(places.query(other), CURRENT)
         if generations.current is None or generations.current.name != number:
             generations.publish(generations.folder / number)
@@ -240,9 +240,10 @@ def _define_streams(parts: SessionParts, table: str) -> None:
     has the definitions before; and record in the sets of changes what is in use.
     """
     record = _record(parts.places, table)
-    if record is None:
+    if record is None or "streams" not in record:  # an earlier version has written it
         return
-    parts.current.update(partial(in_sets, tables=record["together"], streams=record["streams"]))
+    numbers = {name: (record["before"][name], number) for name, number in record["together"].items()}
+    parts.current.update(partial(in_sets, tables=numbers, streams=record["streams"]))
     for name, (aside, definition) in record["streams"].items():
         stream = parts.catalog.streams.get(name.casefold())
         if stream is None or stream.sql() != definition:

@@ -250,7 +250,7 @@ def test_what_cannot_be_staged(console: Console, tmp_path: Path) -> None:
         ("CREATE OR REPLACE STREAM base STAGED (k INT, n INT) USING values;", "NOT_STAGEABLE", "base"),
         ("CREATE OR REPLACE STREAM s STAGED (k INT) USING values;", "NOT_STAGEABLE", "s"),
         ("CREATE OR REPLACE FUNCTION f STAGED AS 'm.f' LANGUAGE PYTHON RETURNS INT;", "NOT_STAGEABLE", "f"),
-        ("CREATE OR REPLACE TEMPORARY VIEW v STAGED AS SELECT 1;", "NOT_STAGEABLE", "v"),
+        ("CREATE OR REPLACE TEMPORARY VIEW v STAGED AS SELECT 1;", "NOT_STAGEABLE", ""),
         ("PROMOTE s;", "NOT_STAGED", "s"),
         ("DROP STAGED s;", "NOT_STAGED", "s"),
         ("ROLLBACK s;", "NO_GENERATION", "s"),
@@ -273,3 +273,58 @@ def test_a_view_over_a_stream_has_it_as_it_was(console: Console) -> None:
     fault = refusal(console, STAGED)
     assert fault.code == "WRONG_KIND" and fault.message.startswith("w reads the view v")
     console.run("DROP LIVE TABLE w;" + STAGED)
+
+
+def test_what_else_meets_a_staged_stream(opened: Open) -> None:
+    console = opened()
+    console.run(ALL + STAGED + IDLE)
+    assert sorted(console.rows("SELECT * FROM s$staged;")) == [("a", 3), ("b", 2)], (
+        "it can be read by its name"
+    )
+    assert refusal(console, "ALTER STREAM s RENAME TO z;").code == "IN_USE"
+    assert refusal(console, "DROP STREAM s;").code == "IN_USE"
+    console.run("CREATE OR REPLACE STREAM s AS SELECT k, n FROM base WHERE n > -1;")
+    console.run("PROMOTE s;" + IDLE)
+    assert rows(console) == AFTER
+    console.run("CREATE OR REPLACE STREAM s AS SELECT k, n FROM base WHERE n > 1;")
+    assert refusal(console, "ROLLBACK s;").code == "NO_GENERATION", "another definition was in use since"
+    assert refusal(console, "ROLLBACK t;").code == "IN_USE", "and its rows before are those of the one before"
+
+
+def test_files_are_read_from_another_folder(opened: Open, tmp_path: Path) -> None:
+    for name, n in (("old", 1), ("new", 5)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.json").write_text(f'{{"k": "a", "n": {n}}}\n')
+    console = opened()
+    console.run(
+        f"CREATE STREAM s USING json OPTIONS (path '{tmp_path}/old');"
+        "CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM s GROUP BY k;" + IDLE
+    )
+    console.run(f"CREATE OR REPLACE STREAM s STAGED USING json OPTIONS (path '{tmp_path}/new');" + IDLE)
+    assert console.rows("SELECT * FROM t$staged;") == [("a", 5)]
+    console.run("PROMOTE s;" + IDLE + "VERIFY LIVE TABLE t;")
+    again = opened()
+    assert again.warnings == []
+    (tmp_path / "new" / "b.json").write_text('{"k": "a", "n": 2}\n')
+    again.run("START QUERY ALL;" + IDLE)
+    assert again.rows("SELECT * FROM t;") == [("a", 7)]
+    again.run("ROLLBACK s;" + IDLE)
+    assert again.rows("SELECT * FROM t;") == [("a", 1)]
+    fault = refusal(again, f"CREATE OR REPLACE STREAM s STAGED USING json OPTIONS (path '{tmp_path}/none');")
+    assert fault.span is not None
+    assert again.rows("SHOW STAGED;") == []
+
+
+def test_a_table_in_stages_is_staged_with_its_stream(opened: Open) -> None:
+    console = opened()
+    console.run(
+        ALL + "CREATE LIVE TABLE r AS SELECT k, total, rank() OVER (ORDER BY total DESC) AS r"
+        " FROM (SELECT k, sum(n) AS total FROM s GROUP BY k);" + IDLE + STAGED + IDLE
+    )
+    assert sorted(console.rows("SELECT * FROM r$staged;")) == [("a", 3, 1), ("b", 2, 2)]
+    console.run("PROMOTE s; INSERT INTO base VALUES ('b', 9), ('b', 1);" + IDLE)
+    assert sorted(console.rows("SELECT * FROM r;")) == [("a", 3, 2), ("b", 11, 1)]
+    again = opened()
+    assert again.warnings == []
+    again.run("START QUERY ALL; ROLLBACK s;" + IDLE)
+    assert sorted(again.rows("SELECT * FROM r;")) == [("a", 4, 2), ("b", 12, 1)]
