@@ -16,11 +16,13 @@ from typing import Any, TypeVar
 from streamsql.definitions import (
     HISTORY,
     REJECTED,
+    Change,
     Function,
     Query,
     Sink,
     Stream,
     Table,
+    is_aside,
     is_staged,
     promoted_name,
     staged_name,
@@ -29,18 +31,23 @@ from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 
-Entry = TypeVar("Entry", Stream, Sink, Query, Function)
+Entry = TypeVar("Entry", Stream, Sink, Query, Function, Change)
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """All entries by folded name. tables: names of Spark's own tables and views made in this session."""
+    """All entries by folded name. tables: names of Spark's own tables and views made in this session; aside:
+    the definitions of streams that are not in use, NAME$staged and NAME$before; changes: the sets of staged
+    changes.
+    """
 
     streams: Mapping[str, Stream] = field(default_factory=dict)
     sinks: Mapping[str, Sink] = field(default_factory=dict)
     queries: Mapping[str, Query] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=dict)
+    aside: Mapping[str, Stream] = field(default_factory=dict)
+    changes: Mapping[str, Change] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for kind in fields(self):
@@ -49,11 +56,12 @@ class Catalog:
                 # A copy that nobody else holds, behind a view that cannot be written through.
                 object.__setattr__(self, kind.name, MappingProxyType(dict(entries)))
 
-    def having(self, *entries: Stream | Sink | Query | Table | Function) -> Catalog:
+    def having(self, *entries: Stream | Sink | Query | Table | Function | Change) -> Catalog:
         """The catalog with these entries; each replaces the one of its kind and name."""
         changed: dict[str, dict[str, Any]] = {}
         for entry in entries:
-            kind = _KINDS[type(entry)]
+            aside = isinstance(entry, Stream) and is_aside(entry.name)
+            kind = "aside" if aside else _KINDS[type(entry)]
             changed.setdefault(kind, getattr(self, kind).copy())[entry.name.casefold()] = entry
         return replace(self, **{kind: MappingProxyType(entries) for kind, entries in changed.items()})
 
@@ -64,7 +72,7 @@ class Catalog:
 
     def relation(self, name: str) -> Stream | Sink | None:
         """The stream or live table of that name, if there is one."""
-        entry: Stream | Sink | None = self.streams.get(name.casefold())
+        entry: Stream | Sink | None = self.streams.get(name.casefold()) or self.aside.get(name.casefold())
         if entry is None:
             sink = self.sinks.get(name.casefold())
             entry = sink if sink is not None and sink.is_live else None
@@ -134,10 +142,20 @@ class Catalog:
         return [s for s in self.sinks.values() if s.is_live and not s.owner and not is_staged(s.name)]
 
     def with_changes(self) -> Catalog:
-        """The catalog as a staged change reads it: each live table that has a staged change is that."""
+        """The catalog as a staged change reads it: each live table and stream that has a staged change is
+        that.
+        """
         changes = (query for query in self.named(None) if is_staged(query.name))
-        aliases = {promoted_name(q.name).casefold(): self.sinks[q.name.casefold()] for q in changes}
-        return replace(self, sinks={**self.sinks, **aliases}) if aliases else self
+        tables = {promoted_name(q.name).casefold(): self.sinks[q.name.casefold()] for q in changes}
+        staged = (replace(s, name=promoted_name(s.name)) for s in self.aside.values() if is_staged(s.name))
+        streams = {stream.name.casefold(): stream for stream in staged}
+        if not tables and not streams:
+            return self
+        return replace(self, sinks={**self.sinks, **tables}, streams={**self.streams, **streams})
+
+    def staged_stream(self, name: str) -> Stream | None:
+        """The staged definition of a stream, if there is one."""
+        return self.aside.get(staged_name(name).casefold())
 
     def staged(self, table: str) -> Query | None:
         """The query of the staged change of a live table, if there is one."""
@@ -208,6 +226,9 @@ class Catalog:
                 queries[kind].setdefault(name, []).append(query)
         return queries
 
+    def change(self, name: Name) -> Change:
+        return _get(self.changes, name, "change")
+
     def function(self, name: Name) -> Function:
         return _get(self.functions, name, "function written in Python")
 
@@ -234,6 +255,7 @@ _KINDS: dict[type, str] = {
     Query: "queries",
     Table: "tables",
     Function: "functions",
+    Change: "changes",
 }
 
 

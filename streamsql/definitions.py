@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streamsql.definition_sql import (
@@ -49,8 +49,58 @@ def promoted_name(name: str) -> str:
 
 
 def is_staged(name: str) -> bool:
-    """Whether a name is that of a live table, or a stage, of a staged change."""
+    """Whether a name is that of a live table, a stage, or a stream, of a staged change."""
     return _STAGED.search(name) is not None
+
+
+def before_name(stream: str) -> str:
+    """The name under which the definition of a stream is kept that PROMOTE has replaced."""
+    return f"{stream}$before"
+
+
+def is_aside(stream: str) -> bool:
+    """Whether a name is that of the definition of a stream that is not in use: staged, or replaced."""
+    return stream.casefold().endswith(("$staged", "$before"))
+
+
+PROMOTED = "PROMOTED"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of a set of staged changes. kind: stream or live_table; generation: "" while it is staged; once the
+    set was promoted, or rolled back, the number of the one in use since then, and PROMOTED of a stream.
+    """
+
+    kind: str
+    name: str
+    generation: str = ""
+
+    def sql(self) -> str:
+        generation = f" GENERATION {self.generation}" if self.generation else ""
+        if self.kind == "stream" and self.generation:
+            generation = f" {PROMOTED}"
+        return f"{self.kind.replace('_', ' ').upper()} {quote_name(self.name)}{generation}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A set of staged changes, which are promoted together."""
+
+    name: str
+    members: tuple[Member, ...] = ()
+
+    def sql(self) -> str:
+        """The statement that makes this set."""
+        return f"CREATE CHANGE {quote_name(self.name)} OF {', '.join(m.sql() for m in self.members)}"
+
+    def with_member(self, new: Member) -> Change:
+        """The set with a member, in the place of the one of its name."""
+        names = [m.name.casefold() for m in self.members]
+        if new.name.casefold() not in names:
+            return replace(self, members=(*self.members, new))
+        at = names.index(new.name.casefold())
+        return replace(self, members=(*self.members[:at], new, *self.members[at + 1 :]))
 
 
 @dataclass(frozen=True)
@@ -226,7 +276,8 @@ class Query:
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
     computed again after their micro-batches; owner: the query of which it is a stage; late: the sink of
     the rows that its watermark drops; retain: of an INSERT, the rows that each of its stages may keep, 0 for
-    the default; backfill: of a live table; its text then reads the history, too.
+    the default; backfill: of a live table; its text then reads the history, too; since: of a live table, the
+    moment at which its streams begin, in ISO 8601 with Z, "" for all rows.
     """
 
     name: str
@@ -244,6 +295,7 @@ class Query:
     late: str = ""
     retain: int = 0
     backfill: Backfill | None = None
+    since: str = ""
 
     @property
     def sink(self) -> str:
@@ -271,6 +323,8 @@ class Query:
                 clauses.append(f"RETAIN {sink.retain} ROWS")
             if sink.comment:
                 clauses.append(comment_sql(sink.comment))
+            if self.since:
+                clauses.insert(0, f"FROM TIMESTAMP {quote(self.since)}")
             if self.backfill:
                 clauses.insert(0, self.backfill.sql())
             head = [f"CREATE LIVE TABLE {quote_name(self.name)}", *clauses]

@@ -28,7 +28,7 @@ from streamsql.plan.planner import PLANNERS, plan
 from streamsql.plan.plans import Explain, Plan, Run, Start
 from streamsql.runtime.session import DIRECT
 
-KINDS = {"stream", "sink", "live_table", "function", "query"}
+KINDS = {"stream", "sink", "live_table", "function", "query", "change"}
 each_statement = pytest.mark.parametrize("rule", STATEMENTS)
 
 

@@ -12,6 +12,7 @@ from streamsql.cli.unknown_names import UnknownColumns, UnknownTables
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.connectors.registry import connector
 from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
+from streamsql.feature_registry import extensions
 from streamsql.guard import internal
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.parser import Written, parse, split_script
@@ -23,6 +24,7 @@ from streamsql.language.statements.session import Define, Exit, Reset, Set, Sour
 from streamsql.language.statements.spark import Spark
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
+from streamsql.plan.basic_plans import OpenChange
 from streamsql.plan.chosen_dialect import translation_of
 from streamsql.plan.context import EXTENSIONS, Context
 from streamsql.plan.planner import plan
@@ -95,6 +97,8 @@ class Checker:
             if read.tree is None and getattr(planned, "as_text", None):
                 found.notes.append((_NOT_CHECKED, query.origin.span(read.stopped) if read.stopped else None))
         self.context = replace(self.context, catalog=planned.applied(self.catalog))
+        if isinstance(planned, OpenChange):
+            self.context = replace(self.context, open_change=planned.opens)
         if isinstance(statement, (Set, Reset)):
             self._set(statement)
         return found
@@ -111,6 +115,10 @@ class Checker:
     def _planned(self, statement: Statement, found: Examined) -> Plan | None:
         """The plan of a statement; None where it has a fault, which is added to `found`."""
         try:
+            if self.context.open_change:
+                for within in extensions("statement"):
+                    statement, defined = within(statement, self.context)
+                    self.context = replace(self.context, catalog=self.catalog.having(*defined))
             planned = plan(statement, self.context)
             if planned.fault:
                 raise planned.fault

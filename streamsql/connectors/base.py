@@ -7,6 +7,7 @@ import re
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.connectors.option_kinds import KINDS
@@ -126,7 +127,7 @@ class Places:
         return f"{self.generation(query)}/written"
 
     def values(self, stream: str) -> str:
-        return f"{self.folder}/streams/{file_name(stream)}"
+        return f"{self.folder}/streams/{file_name(promoted_name(stream))}"
 
 
 def schema_text(columns: Iterable[Column]) -> str:
@@ -184,6 +185,10 @@ class Connector:
     def rate_option(self, stream: Stream) -> str:
         """The option that limits how many files or messages a micro-batch reads; "" if there is none."""
         return ""
+
+    def beginning_at(self, stream: Stream, moment: datetime) -> Stream | str:
+        """The stream of the rows from a moment on; or why its source cannot begin there."""
+        return f"the source {self.name} does not take a moment to begin at"
 
     def metadata(self, stream: Stream) -> tuple[Column, ...]:
         """The metadata columns of its messages; `SELECT *` omits them."""

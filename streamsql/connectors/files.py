@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from streamsql.calls import Call, Function, Node, Var, expr, lit
 from streamsql.connectors import debezium, messages, rows
@@ -129,6 +130,9 @@ class FileConnector(Connector):
 
     def rate_option(self, stream: Stream) -> str:
         return "" if stream.format == debezium.FORMAT else "maxFilesPerTrigger"
+
+    def beginning_at(self, stream: Stream, moment: datetime) -> Stream | str:
+        return "Spark reads all files of a folder, or only new ones; modifiedAfter is for batches"
 
     def source(self, stream: Stream, places: Places) -> Node:
         if stream.format == debezium.FORMAT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
 from streamsql.calls import Function, Node, Var, expr
 from streamsql.connectors import debezium, messages, schema_registry
@@ -207,6 +208,13 @@ class Kafka(Connector):
 
     def rate_option(self, stream: Stream) -> str:
         return "maxOffsetsPerTrigger"
+
+    def beginning_at(self, stream: Stream, moment: datetime) -> Stream | str:
+        own = {name.casefold() for name in (*_STARTS, "startingOffsetsByTimestampStrategy")}
+        others = (pair for pair in stream.options if pair[0].casefold() not in own)
+        milliseconds = str(round(moment.timestamp() * 1000))
+        begin = ("startingTimestamp", milliseconds), ("startingOffsetsByTimestampStrategy", "latest")
+        return replace(stream, options=(*others, *begin))
 
     def format_of(self, stream: Stream) -> str:
         """The format without FORMAT: avro with a schema registry, json for declared columns, else text."""

@@ -21,7 +21,7 @@ class Definition:
     or of a table, as written; written: the name of what is created or dropped, as SQL; alters: whether it is
     ALTER TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
     only if it does not exist, or dropped only if it does; renames, renamed: the old and the new name of
-    ALTER … RENAME TO.
+    ALTER … RENAME TO; staged: whether STAGED, a word of the console, stands behind the name of a view.
     """
 
     creates: str = ""
@@ -35,6 +35,7 @@ class Definition:
     if_possible: bool = field(default=False, compare=False)
     renames: str = ""
     renamed: str = ""
+    staged: bool = False
 
     def outcome(self, existed: bool) -> str:
         """What the statement has done, in words. existed: whether the table or view existed before."""
@@ -76,7 +77,9 @@ def definition_of(text: str) -> Definition:
     created = Definition(name, written=written, temporary=temporary, kind=what, if_possible=if_possible)
     if words[kind] == "TABLE":
         return replace(created, table_query=query)
-    return replace(created, view_query=query)
+    behind = kind + 1 + 3 * if_possible + 2 * len(_name(tokens[kind + 1 :])) - 1
+    staged = [t.upper for t in tokens[behind : behind + 1]] == ["STAGED"]
+    return replace(created, view_query=query, staged=staged)
 
 
 def has_query(text: str) -> bool:

@@ -25,8 +25,8 @@ def rule_label(name: str) -> str:
 
 _SHORT = {"String": "'text'", "Path": "'path'", "Number": "n", "Rest": "…", "NewName": "name",
           "StreamName": "name", "SinkName": "name", "LiveTableName": "name", "QueryName": "name",
-          "ColumnName": "column", "OptionKey": "key", "OptionValue": "'value'", "SettingKey": "key",
-          "FormatName": "format", "RelationName": "name"}  # fmt: skip
+          "ChangeName": "name", "ColumnName": "column", "OptionKey": "key", "OptionValue": "'value'",
+          "SettingKey": "key", "FormatName": "format", "RelationName": "name"}  # fmt: skip
 TERMS = {
     "Duration": "INTERVAL 10 MINUTES, INTERVAL '10' MINUTE or '10 minutes'",
     "Type": "a type of Spark: INT, STRING, TIMESTAMP, DECIMAL(10, 2), ARRAY<INT>, MAP<STRING, INT>, "

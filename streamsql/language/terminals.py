@@ -247,6 +247,7 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "StreamName": (_name, "the name of a stream"),
     "SinkName": (_name, "the name of a sink"),
     "LiveTableName": (_name, "the name of a live table"),
+    "ChangeName": (_name, "the name of a set of staged changes"),
     "QueryName": (_name, "the name of a query"),
     "Target": (_target, "the name of a sink, stream or table"),
     "RelationName": (_dotted, "the name of a stream or table"),

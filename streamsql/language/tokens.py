@@ -175,7 +175,7 @@ class Piece(NamedTuple):
 
 
 _BEFORE_HEAD = {"EXPLAIN", "PYSPARK", "LOGICAL", "EXTENDED", "FORMATTED", "CODEGEN", "COST"}
-_TRANSACTIONS = {";", "TRANSACTION", "WORK"}
+_TRANSACTIONS = {";", "TRANSACTION", "WORK", "CHANGE"}
 """What follows a BEGIN of other consoles that has no END."""
 
 

@@ -12,7 +12,7 @@ from streamsql.language.statements.session import SourceFile
 from streamsql.output.printer import Printer
 from streamsql.output.script_files import read_file
 from streamsql.results import Leave, Started, discard
-from streamsql.runtime.console_session import ConsoleSession
+from streamsql.runtime.console_session import ConsoleSession, left_open
 from streamsql.runtime.engine.cancel import CancelToken
 
 
@@ -78,6 +78,7 @@ class ScriptRunner:
             self.printer.note(self.session.await_queries(self._durable, self.cancel))
             self.printer.note(self.session.why_silent(self._started, self.cancel))
         self.report_failures()
+        self.printer.note(left_open(self.session.summary()))
         if self.cancel.happened:
             self.printer.say(f"cancelled: {self.cancel.happened}")
         return self.exit_code

@@ -38,6 +38,19 @@ class Direct(Plan):
 
 
 @dataclass(frozen=True)
+class OpenChange(Direct):
+    """BEGIN CHANGE and END CHANGE. opens: the name of the set that is open afterwards, "" for none; after:
+    the catalog with it, as far as planning knows.
+    """
+
+    opens: str = ""
+    after: Catalog = field(default_factory=Catalog)
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return self.after
+
+
+@dataclass(frozen=True)
 class Drop(Plan):
     """kind and name: of the entry, or of all, for the message; entries: all that is removed, in this order,
     as (field of the catalog, name); none if IF EXISTS finds no such entry.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
@@ -55,7 +56,9 @@ class Context:
     """The input of planning besides the statement: the catalog, the console's folders, the folder of the
     current script (here), the server, if the console runs on one, the settings of Spark that change what a
     text means (lowering/as_written.py), and whether Spark may have the parser of an extension. staged_rate:
-    how many files or messages of a stream a staged change reads in a second, 0 for no limit.
+    how many files or messages of a stream a staged change reads in a second, 0 for no limit; zone: the
+    session's time zone, "" for that of this machine; open_change: the set that BEGIN CHANGE has opened, ""
+    for none.
     """
 
     catalog: Catalog
@@ -64,6 +67,8 @@ class Context:
     stages: bool = True
     times: bool = True
     staged_rate: int = 0
+    zone: str = ""
+    open_change: str = ""
     server: Server | None = None
     changed_language: tuple[str, ...] = ()
     extended: bool = False
@@ -81,6 +86,19 @@ class Context:
             streams = {key: self._at_rate(stream) for key, stream in catalog.streams.items()}
             catalog = replace(catalog, streams=streams)
         return replace(self, catalog=catalog)
+
+    def beginning_at(self, since: str) -> Context:
+        """The context of a query whose streams begin at a moment, where their source can. since: see Query;
+        "" for the context as it is.
+        """
+        if not since:
+            return self
+        moment = datetime.fromisoformat(since)
+        begun = {}
+        for key, stream in self.catalog.streams.items():
+            at = connector(Name(stream.connector)).beginning_at(stream, moment) if stream.connector else ""
+            begun[key] = stream if isinstance(at, str) else at
+        return replace(self, catalog=replace(self.catalog, streams=begun))
 
     def _at_rate(self, stream: Stream) -> Stream:
         option = connector(Name(stream.connector)).rate_option(stream) if stream.connector else ""

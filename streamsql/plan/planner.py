@@ -28,7 +28,7 @@ from streamsql.plan.context import Context, Server, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query
-from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
+from streamsql.plan.statements.definitions import create_function, create_sink, create_stream, refuse_to_stage
 from streamsql.plan.statements.existing import (
     checkpoint_of,
     drop_live_table,
@@ -76,6 +76,9 @@ def _on_server(statement: Statement, context: Context, server: Server) -> Plan:
 
 
 def _spark(statement: Statement, context: Context) -> Plan:
+    defines = definition_of(statement.text)
+    if defines.staged:
+        raise refuse_to_stage("view", Name(defines.creates, statement.span))
     doubt = statement.doubt if isinstance(statement, Spark) else None
     if doubt and isinstance(statement, Spark) and statement.is_refused and not context.extended:
         raise doubt
@@ -89,7 +92,6 @@ def _spark(statement: Statement, context: Context) -> Plan:
         raise doubt
     check_target(statement, context)
     sources = context.sources()
-    defines = definition_of(statement.text)
     name = defines.creates or renamed_to(statement.text)
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))

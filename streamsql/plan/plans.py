@@ -10,7 +10,7 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import tracks_asynchronously
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Function, Query, Sink, Stream, Table
+from streamsql.definitions import Change, Function, Query, Sink, Stream, Table, before_name
 from streamsql.errors import Span, StreamsqlError
 from streamsql.language.spark_definitions import Definition, in_default
 from streamsql.language.statements.base import Name, Trigger
@@ -44,7 +44,10 @@ class DefineStream(Plan):
         return self.skip_existing and (key in catalog.streams or key in catalog.sinks)
 
     def applied(self, catalog: Catalog) -> Catalog:
-        return catalog if self.exists(catalog) else catalog.having(self.stream)
+        """ROLLBACK does not go back behind this definition."""
+        if self.exists(catalog):
+            return catalog
+        return catalog.without("aside", before_name(self.stream.name)).having(self.stream)
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,16 @@ class DefineFunction(Plan):
 
     def applied(self, catalog: Catalog) -> Catalog:
         return catalog if self.exists(catalog) else catalog.having(self.function)
+
+
+@dataclass(frozen=True)
+class DefineChange(Plan):
+    """A set of staged changes gets its members."""
+
+    change: Change
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return catalog.having(self.change)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from streamsql.catalog import Catalog
 from streamsql.errors import Note, Source, Span, StreamsqlError
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
+from streamsql.language.tokens import quote_name
 from streamsql.query_facts import NONE, Amount, QueryFacts
 from streamsql.results import Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
@@ -42,7 +43,7 @@ class Summary:
     silent: a query that has had input and no output, and for how many seconds; stale: a live table that is
     behind its inputs, and for how many seconds; late, malformed: the rows that all queries have dropped;
     server: the server that runs the queries, "" if this process does; staged: a staged change that has not
-    read all rows yet, and how many of them in percent.
+    read all rows yet, and how many of them in percent; change: the set of changes that is open, "" for none.
     """
 
     spark: str = "starting…"
@@ -55,6 +56,18 @@ class Summary:
     late: Amount = NONE
     malformed: Amount = NONE
     staged: tuple[str, int] | None = None
+    change: str = ""
+
+
+def left_open(summary: Summary) -> tuple[Note, ...]:
+    """A note about a set of changes that is open when a script or a prompt ends."""
+    if not summary.change:
+        return ()
+    name = quote_name(summary.change)
+    ways = f"BEGIN CHANGE {name}; goes on with it, DROP CHANGE {name}; removes it"
+    return (
+        Note("CHANGE_LEFT_OPEN", f"change {summary.change} has no END CHANGE: what is staged stays; {ways}"),
+    )
 
 
 class ConsoleSession(Protocol):

@@ -137,6 +137,10 @@ class StatementSession(ScriptQueries):
         if parts.config.read_only and parts.store:
             read_only.refuse(statement, parts.store.folder)
         losses = parts.engine.losses
+        if parts.open_change:
+            for within in extensions("statement"):
+                statement, defined = within(statement, parts.context())
+                parts.define(*defined)
         try:
             plan = planner.plan(statement, parts.context())
             parts.cancel.check()

@@ -32,6 +32,7 @@ def summary(parts: SessionParts) -> Summary:
         late=sum((account.late for account in accounts), NONE),
         malformed=sum((account.malformed for account in accounts), NONE),
         staged=newest_progress(parts),
+        change=next(iter(parts.open_change), ""),
     )
 
 

@@ -14,8 +14,8 @@ from streamsql.runtime.queries.run import Running
 @dataclass(frozen=True)
 class Progress:
     """read: the rows that the change has read; of: those that the live table has read, None where the change
-    does not read the same streams, or may not have begun with their first rows: FROM NOW, and after a
-    restart, when that is not known any more; seconds: for how long it has run, None if it does not run.
+    does not read the same streams, or may not have begun with their first rows: FROM NOW, FROM TIMESTAMP, and
+    after a restart, when that is not known any more; seconds: for how long it has run, None if it does not.
     """
 
     read: Amount
@@ -41,7 +41,7 @@ def staged_progress(parts: SessionParts, name: str) -> Progress:
     """The progress of a staged change, from the reports of its queries. Does not call Spark."""
     change, table = reading(parts, name), reading(parts, promoted_name(name))
     run = parts.queries.all.get(name.casefold())
-    all_rows = run is not None and run.plan.begins == "beginning"
+    all_rows = run is not None and run.plan.begins == "beginning" and not run.plan.query.since
     same = all_rows and bool(_streams(change)) and _streams(change) == _streams(table)
     seconds = (datetime.now() - run.started).total_seconds() if run and not run.ended else None
     return Progress(_read(change), _read(table) if same else None, seconds)

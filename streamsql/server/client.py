@@ -154,6 +154,8 @@ class RemoteSession:
             self._variables[statement.name.value] = statement.value
         if isinstance(statement, Set) and statement.key and statement.value is not None:
             self._prefer(statement.key.value, statement.value)
+        if statement.changes_prompt:
+            self._ask_for_facts()
         if isinstance(statement, Reset):
             keys = [statement.key.value] if statement.key else self.preferences.changed()
             for key in filter(is_preference, keys):

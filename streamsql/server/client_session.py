@@ -50,6 +50,7 @@ class ClientSession(StatementSession):
             settings=own,
             variables={},
             newest=Newest(),
+            open_change=[],
             stages=lambda: preferences["stages"] == "on",
             times=lambda: preferences["event_times"] == "on",
             generations=lambda: int(preferences["generations"]),

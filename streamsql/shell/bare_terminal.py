@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streamsql.output.console_messages import Messages
 
-PROMPT = "sql> "
+PROMPT, IN_CHANGE = "sql> ", "chg> "
 
 
 def _modes() -> tuple[int, Any] | None:

@@ -32,7 +32,7 @@ from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.guard import informing, internal
 from streamsql.output.console_messages import Messages
 from streamsql.output.terminal import window
-from streamsql.shell.bare_terminal import PROMPT, Interrupt, is_lost, let_go, no_echo, set_echo
+from streamsql.shell.bare_terminal import IN_CHANGE, PROMPT, Interrupt, is_lost, let_go, no_echo, set_echo
 from streamsql.shell.editing import History, drops_all_queries, is_complete, open_sign
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 from streamsql.shell.word_wrap import WordWrap
@@ -269,6 +269,8 @@ class Prompt:
             parts.append((4, "", f"{rate:,} row{'' if rate == 1 else 's'}/s"))
         if facts.failed:
             parts.append((1, "class:failed", f"{facts.failed} FAILED"))
+        if facts.change:
+            parts.append((1, "", f"change {facts.change} is open"))
         if facts.staged:
             parts.append((3, "", f"{facts.staged[0]} staged {facts.staged[1]} %"))
         if facts.silent:
@@ -305,6 +307,8 @@ class Prompt:
                 return 0
             try:
                 code = self._loop()
+                if not self.leaving:
+                    self._say_what_is_open()
             except OSError:
                 if not self._lost_terminal():
                     raise
@@ -353,13 +357,23 @@ class Prompt:
         fault = internal(failed.exc_value or failed.exc_type())
         self.messages.error(EngineFault(f"{name}: {fault.message}", code=fault.code))
 
+    def _say_what_is_open(self) -> None:
+        from streamsql.runtime.console_session import left_open
+
+        self.desk().printer.note(left_open(self.desk().session.summary()))
+
+    def _sign(self) -> str:
+        """The text of the prompt: another one while a set of changes is open."""
+        desk = self._desk
+        return IN_CHANGE if desk is not None and desk.session.summary().change else PROMPT
+
     def _loop(self) -> int:
         emptied, text = 0, ""
         while not self.leaving:
             try:
                 self.interrupted.clear()
                 with self.messages.terminal.prompting(sys.stdout):
-                    text = self.prompt.prompt(PROMPT, default=text, pre_run=self._end_if_leaving)
+                    text = self.prompt.prompt(self._sign, default=text, pre_run=self._end_if_leaving)
                 emptied = 0
                 if self._interrupted_at_once():
                     self.interrupted.set()

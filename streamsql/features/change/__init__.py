@@ -1,11 +1,15 @@
-"""Staged changes of live tables: compared, promoted and rolled back."""
+"""Staged changes of live tables and streams: compared, promoted and rolled back, one by one or as sets."""
 
 from streamsql.feature_registry import Feature
 
 FEATURE = Feature(
     __name__,
     statements="statement",
-    planners="plan",
-    handlers="run",
-    extends={"reopened": "swap:complete"},
+    planners="planners",
+    handlers="handlers",
+    extends={
+        "reopened": "swap:complete",
+        "statement": "change_plans:within",
+        "staged stream": "plan:stage_stream",
+    },
 )

@@ -45,16 +45,21 @@ class Comparison:
 
 def compare(parts: SessionParts, statement: Compare) -> Compared:
     """The differences as a table. Raises faults, Cancelled."""
-    table = parts.catalog.live_table(statement.name).name
-    before, after = at_same_point(parts, table, statement)
-    common, notes = _common_columns(before, after, statement)
-    keys = _keys(parts, table, statement, common)
-    comparison = _comparison(parts, before, after, common, keys)
+    notes, comparison = comparison_of(parts, statement)
     rows = list(_shown(comparison, statement.limit))
     columns = unique_names(("change", "differs", *comparison.columns))
     numeric = (False, False, *comparison.numeric)
     return Compared((*notes, _summary(comparison, statement.limit)), columns, rows, numeric,
                     differing=comparison.size)  # fmt: skip
+
+
+def comparison_of(parts: SessionParts, statement: Compare) -> tuple[list[Note], Comparison]:
+    """(notes about the columns, the differences). Raises faults, Cancelled."""
+    table = parts.catalog.live_table(statement.name).name
+    before, after = at_same_point(parts, table, statement)
+    common, notes = _common_columns(before, after, statement)
+    keys = _keys(parts, table, statement, common)
+    return notes, _comparison(parts, before, after, common, keys)
 
 
 def at_same_point(parts: SessionParts, table: str, statement: Compare) -> tuple[Any, Any]:

@@ -1,17 +1,52 @@
-"""DROP STAGED, to its plan; the other statements are about entries that exist."""
+"""The statements about staged changes, to their plans; most are about entries that exist."""
 
 from __future__ import annotations
 
-from streamsql.definitions import Query, is_staged, promoted_name
-from streamsql.errors import NameFault
-from streamsql.features.change.statement import Compare, DropStaged, Promote, Rollback
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+from streamsql.catalog import Catalog, unknown
+from streamsql.connectors.registry import connector
+from streamsql.definition_sql import column_sql
+from streamsql.definitions import Query, Stream, is_staged, promoted_name, staged_name
+from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
+from streamsql.features.change.affected import (
+    affected_tables,
+    staged_streams_of,
+    staging_of,
+    stands_alone,
+)
+from streamsql.features.change.statement import (
+    Compare,
+    DropStaged,
+    Promote,
+    Rollback,
+)
 from streamsql.language.statements.base import Name, Statement
+from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.context import Context
-from streamsql.plan.plans import Direct, Drop
+from streamsql.plan.plans import DefineStream, Direct, Drop
+from streamsql.plan.statements.definitions import create_stream
 from streamsql.plan.statements.existing import entries_of
+from streamsql.plan.statements.queries import create_live_table
 from streamsql.plan.statements.refreshes import check_unread
+
+
+@dataclass(frozen=True)
+class Staging(Plan):
+    """A stream is defined beside the one in use. statements: those that stage the live tables that read it,
+    None in a set of changes; staged: the catalog with all of that, as far as planning knows.
+    """
+
+    define: DefineStream
+    statements: tuple[CreateLiveTable, ...] | None
+    staged: Catalog
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return self.staged
 
 
 def staged_change(name: Name, context: Context) -> Query:
@@ -19,13 +54,136 @@ def staged_change(name: Name, context: Context) -> Query:
     table = context.catalog.live_table(name)
     query = context.catalog.staged(table.name)
     if query is None:
-        raise NameFault(
-            f"nothing is staged for {table.name}",
-            hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(table.name)} STAGED AS SELECT …",
-            span=name.span,
-            code="NOT_STAGED",
-        )
+        raise not_staged(name, f"CREATE OR REPLACE LIVE TABLE {quote_name(table.name)} STAGED AS SELECT …")
     return query
+
+
+def not_staged(name: Name, hint: str) -> NameFault:
+    return NameFault(f"nothing is staged for {name}", hint=hint, span=name.span, code="NOT_STAGED")
+
+
+# ---- streams ------------------------------------------------------------------------------
+
+
+def stage_stream(statement: CreateStream, context: Context) -> Plan:
+    """Raises faults for a stream that cannot be staged, or a live table that cannot be computed from it.
+    While a set of changes is open, END CHANGE stages what reads the stream.
+    """
+    name, catalog, in_set = statement.name, context.catalog, bool(context.open_change)
+    old = catalog.streams.get(name.value.casefold())
+    if old is None and not in_set:
+        fault = unknown("stream", name, (stream.name for stream in catalog.streams.values()))
+        fault.hint = "\nor ".join(p for p in (fault.hint, "leave out STAGED: it changes a stream") if p)
+        raise fault
+    if old is not None and not statement.or_replace:
+        raise RuleFault(
+            f"STAGED changes the stream {old.name}: write CREATE OR REPLACE",
+            hint=f"CREATE OR REPLACE STREAM {quote_name(old.name)} STAGED …",
+            span=name.span,
+            code="CLAUSE_CONFLICT",
+        )
+    values = {f.name: getattr(statement, f.name) for f in fields(CreateStream)}
+    plain = CreateStream(**{**values, "or_replace": old is not None, "staged": False})
+    define = create_stream(plain, replace(context, catalog=catalog.with_changes()))
+    assert isinstance(define, DefineStream)
+    stream = replace(define.stream, name=old.name if old else name.value)
+    _check_can_be_staged(old, stream, name.span)
+    aside = replace(stream, name=staged_name(stream.name))
+    define = replace(define, stream=stream)
+    if in_set:
+        return Staging(define, None, catalog.having(aside), notes=define.notes)
+    staged = replace(context, catalog=catalog.having(aside))
+    statements, after = planned_staging(affected_tables([stream.name], staged.catalog), staged, name)
+    return Staging(define, statements, after, notes=define.notes)
+
+
+def planned_staging(
+    tables: Iterable[Query], context: Context, name: Name
+) -> tuple[tuple[CreateLiveTable, ...], Catalog]:
+    """(the statements that stage live tables, the catalog with them). name: of the stream that they read, for
+    faults. Raises RuleFault for a live table that cannot be computed from it.
+    """
+    catalog = context.catalog
+    statements = tuple(staging_of(query, catalog) for query in tables)
+    changes = [catalog.staged(statement.name.value) for statement in statements]
+    for change in filter(None, changes):
+        for kind, entry in entries_of(change, catalog):
+            catalog = catalog.without(kind, entry)
+    for statement in statements:
+        try:
+            planned = create_live_table(statement, replace(context, catalog=catalog))
+        except StreamsqlError as fault:
+            table = quote_name(statement.name.value)
+            raise RuleFault(
+                f"{table} reads {name}, and cannot be staged with it",
+                detail="\n".join(filter(None, (fault.message, fault.detail))),
+                hint=f"BEGIN CHANGE name; CREATE OR REPLACE STREAM {quote_name(name.value)} …; "
+                f"CREATE OR REPLACE LIVE TABLE {table} …; END CHANGE; changes both",
+                span=name.span,
+                code=fault.code,
+            ) from fault
+        catalog = planned.applied(catalog)
+    return statements, catalog
+
+
+def _check_can_be_staged(old: Stream | None, new: Stream, span: Span) -> None:
+    """Raise RuleFault for a stream whose rows have no place beside those of the stream in use."""
+    name, why, hint = quote_name(new.name), "", ""
+    both = [stream for stream in (old, new) if stream is not None]
+    if any(stream.connector and connector(Name(stream.connector)).received for stream in both):
+        why = "it receives its rows under its name, and each of them once"
+        hint = f"CREATE STREAM {name}_2 AS SELECT … FROM {name}; and stage that and what reads it"
+    elif any(stream.malformed_sink for stream in both):
+        why = "ON MALFORMED INTO would write malformed messages twice"
+        hint = "leave out ON MALFORMED INTO in both"
+    elif new.connector == "values" and (old is None or old.connector != "values"):
+        why = "a stream USING values has the rows that are inserted into it, and this one has none"
+        hint = f"CREATE OR REPLACE STREAM {name} …; without STAGED"
+    elif new.connector == "values" and old is not None:
+        before, after = ([column_sql(c).casefold() for c in s.columns] for s in (old, new))
+        if before != after[: len(before)]:
+            why = "the rows of a stream USING values keep their columns: new ones may stand behind these"
+            hint = f"CREATE OR REPLACE STREAM {name} …; without STAGED begins anew, without rows"
+    if why:
+        fact = f"the stream {new.name} cannot be staged"
+        raise RuleFault(fact, detail=why, hint=hint, span=span, code="NOT_STAGEABLE")
+
+
+# ---- promoted, rolled back, dropped -------------------------------------------------------
+
+
+def to_promote(names: Iterable[Name], context: Context) -> tuple[dict[str, Span], dict[str, Span]]:
+    """(the streams, the live tables) that are promoted by these names, with the places of these: a stream
+    with the staged changes of all that read it. Raises NameFault for a name without a staged change, and
+    where another staged change belongs to these.
+    """
+    catalog, tables = context.catalog, dict[str, Span]()
+    streams = {}
+    for name in names:
+        aside = catalog.staged_stream(name.value)
+        if aside is not None:
+            streams[promoted_name(aside.name)] = name.span
+        elif name.value.casefold() in catalog.streams:
+            raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
+        else:
+            tables[promoted_name(staged_change(name, context).name)] = name.span
+    span = next(iter(streams.values()), Span(0, 0))
+    for query in affected_tables(streams, catalog) if streams else ():
+        if catalog.staged(query.name):
+            tables.setdefault(query.name, span)
+    texts = {name: catalog.aside[staged_name(name).casefold()].query for name in streams}
+    texts |= {name: catalog.queries[staged_name(name).casefold()].text for name in tables}
+    missing = {s: name for name, text in texts.items() for s in staged_streams_of(text, catalog)}
+    for stream, reader in missing.items():
+        if stream not in streams:
+            together = ", ".join(map(quote_name, dict.fromkeys((*streams, *missing, *tables))))
+            raise NameFault(
+                f"the staged change of {reader} reads {stream} as it is staged",
+                hint=f"PROMOTE {together}; puts them in use together",
+                span={**tables, **streams}[reader],
+                code="IN_USE",
+            )
+    return streams, tables
 
 
 def _compare(statement: Compare, context: Context) -> Plan:
@@ -33,9 +191,10 @@ def _compare(statement: Compare, context: Context) -> Plan:
     return Direct(statement)
 
 
-def _promote(statement: Promote, context: Context) -> Plan:
+def promote(statement: Promote, context: Context) -> Plan:
     """Raises NameFault for a change that others read, which are not promoted with it: its name goes."""
-    changes = {staged_change(name, context).name: name for name in statement.names}
+    _, tables = to_promote(statement.names, context)
+    changes = {staged_name(table): Name(table, span) for table, span in tables.items()}
     for query, name in changes.items():
         others = [q.name for q in context.catalog.readers_of(query) if q.name not in changes]
         staged = [promoted_name(other) for other in others if is_staged(other)]
@@ -54,20 +213,54 @@ def _promote(statement: Promote, context: Context) -> Plan:
 
 def _rollback(statement: Rollback, context: Context) -> Plan:
     for name in statement.names:
-        context.catalog.live_table(name)
+        if name.value.casefold() not in context.catalog.streams:
+            context.catalog.live_table(name)
     return Direct(statement)
 
 
 def _drop(statement: DropStaged, context: Context) -> Plan:
-    query = staged_change(statement.name, context)
-    check_unread(statement.name, query.name, context.catalog)
-    table = context.catalog.live_table(statement.name)
-    return Drop("staged change of", table.name, tuple(entries_of(query, context.catalog)))
+    entries = tuple(entries_to_drop(statement.names, context))
+    names = dict.fromkeys(promoted_name(name) for kind, name in entries if kind in ("aside", "queries"))
+    return Drop("staged change of", ", ".join(name for name in names if "$" not in name), entries)
+
+
+def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, str]]:
+    """What DROP STAGED removes: of a stream, also the staged changes that are there only because of it.
+    Raises NameFault where another staged change would read what is removed.
+    """
+    catalog, names = context.catalog, tuple(names)
+    streams = {n.value.casefold(): n for n in names if catalog.staged_stream(n.value)}
+    named = [n for n in names if n.value.casefold() not in streams]
+    for name in named:
+        if name.value.casefold() in catalog.streams:
+            raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
+    changes = {staged_change(name, context).name: name for name in named}
+    for name in streams.values():
+        for query in affected_tables([name.value], catalog):
+            change = catalog.staged(query.name)
+            if change is None or change.name in changes:
+                continue
+            others = [s for s in staged_streams_of(change.text, catalog) if s.casefold() not in streams]
+            if stands_alone(query.name, catalog) or others:
+                together = ", ".join(map(quote_name, (*(n.value for n in names), *others, query.name)))
+                raise NameFault(
+                    f"the staged change of {query.name} reads {name} as it is staged",
+                    hint=f"DROP STAGED {together}; removes them together",
+                    span=name.span,
+                    code="IN_USE",
+                )
+            changes[change.name] = name
+    for staged, name in changes.items():
+        if any(reader.name not in changes for reader in catalog.readers_of(staged)):
+            check_unread(name, staged, catalog)
+    ordered = [q for q in catalog.with_readers(catalog.named(None)) if q.name in changes]
+    entries = [entry for query in ordered for entry in entries_of(query, catalog)]
+    return [*entries, *(("aside", staged_name(name)) for name in streams)]
 
 
 PLANNERS: dict[type[Statement], object] = {
     Compare: _compare,
-    Promote: _promote,
+    Promote: promote,
     Rollback: _rollback,
     DropStaged: _drop,
 }

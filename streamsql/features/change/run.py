@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from streamsql.definitions import Query, is_staged, promoted_name, staged_name
+from streamsql.definitions import Query, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, Span, StreamsqlError
+from streamsql.features.change.affected import renamed
 from streamsql.features.change.compare import compare
+from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
+from streamsql.features.change.readers import going_on, to_roll_back
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
@@ -24,11 +28,13 @@ from streamsql.features.change.swap import (
     Next,
     defined,
     finish,
+    in_sets,
+    numbers_of,
     promoted,
     put_in_use,
-    renamed,
     saved,
     staged_generations,
+    with_streams,
 )
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.query import StopQuery
@@ -47,11 +53,18 @@ from streamsql.runtime.workspace.generations import CURRENT, Generations, Left, 
 
 
 def _promote(parts: SessionParts, statement: Promote) -> Result:
-    """Put staged changes in use. Until that is done, an error or Ctrl-C leaves all queries as they were."""
-    places = {parts.catalog.live_table(name).name: name.span for name in statement.names}
+    return promote(parts, statement.names)
+
+
+def promote(parts: SessionParts, names: Iterable[Name], back: str = "") -> Result:
+    """Put staged changes in use. Until that is done, an error or Ctrl-C leaves all queries as they were.
+    back: the statement that returns, "" for ROLLBACK with the names.
+    """
+    spans, places = to_promote(names, parts.context())
+    streams = {stream: staged_name(stream) for stream in spans}
     staged = [staged_name(table) for table in places]
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
-    nexts, catalog = list[Next](), parts.catalog
+    nexts, catalog = list[Next](), with_streams(parts.catalog, streams)
     for query in changes:
         name = promoted_name(query.name)
         _check_change(parts, query, places)
@@ -70,8 +83,9 @@ def _promote(parts: SessionParts, statement: Promote) -> Result:
                 parts.live[promoted_name(old).casefold()] = rows
         parts.current.update(lambda catalog: promoted(catalog, table))
 
+    others = going_on(parts, spans, {*places, *staged}, catalog, "PROMOTE")
     drains = [Step(partial(_drain, parts, q.name), partial(_again, parts, q.name)) for q in changes]
-    return _swap(parts, nexts, drains, take_over, "promoted")
+    return _swap(parts, nexts, drains, take_over, "promoted", streams, others, back)
 
 
 def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
@@ -112,22 +126,34 @@ def _rollback(parts: SessionParts, statement: Rollback) -> Result:
     """Bring earlier generations back. Until that is done, an error or Ctrl-C leaves all queries as they
     were.
     """
-    places = {parts.catalog.live_table(name).name: name.span for name in statement.names}
+    return roll_back(parts, statement.names, statement.generation)
+
+
+def roll_back(
+    parts: SessionParts, names: Iterable[Name], generation: int | None = None, back: str = ""
+) -> Result:
+    """The same for names of live tables and streams; a stream with all that was promoted with it. back: as
+    for `promote`.
+    """
+    spans, places = to_roll_back(parts, names, generation)
+    streams = {stream: before_name(stream) for stream in spans}
     tables = [q.name for q in parts.catalog.upstream(*places) if q.name in places]
-    nexts, catalog = list[Next](), parts.catalog
+    nexts, catalog = list[Next](), with_streams(parts.catalog, streams)
     for table in tables:
-        left = _left(parts, table, statement, places[table])
+        left = _left(parts, table, generation, places[table])
         catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
-        nexts.append(Next(table, left.folder, left.definition, left.stages))
+        now = Generations(parts.places.query(table), CURRENT).current
+        nexts.append(Next(table, left.folder, left.definition, left.stages, before=now.name if now else ""))
     after = catalog
 
     def take_over(table: str) -> None:
-        parts.current.update(lambda old: after)
+        parts.current.update(lambda old: replace(after, changes=old.changes))
 
-    return _swap(parts, nexts, (), take_over, "rolled back")
+    others = going_on(parts, spans, places, after, "ROLLBACK")
+    return _swap(parts, nexts, (), take_over, "rolled back", streams, others, back)
 
 
-def _left(parts: SessionParts, name: str, statement: Rollback, span: Span) -> Left:
+def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
     """The generation that ROLLBACK means. Raises RuleFault."""
     found = Generations(parts.places.query(name), CURRENT).left()
     if parts.store is None:
@@ -137,7 +163,6 @@ def _left(parts: SessionParts, name: str, statement: Rollback, span: Span) -> Le
             span=span,
             code="NO_GENERATION",
         )
-    number = statement.generation
     chosen = [left for left in found if number is None or left.folder.name == str(number)]
     which = "earlier generation" if number is None else f"generation {number}"
     if not chosen:
@@ -166,13 +191,18 @@ def _swap(
     before: Sequence[Step],
     take_over: Callable[[str], None],
     word: str,
+    streams: Mapping[str, str],
+    others: Sequence[str],
+    back: str,
 ) -> Result:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
     those that it reads; before: what is done first; take_over: puts the definition of a live table into the
-    catalog; word: what is done to them. A live table that was stopped stays stopped.
+    catalog; word: what is done to them; streams: the definitions that are put in use with them, as for
+    `with_streams`; others: the queries that read these streams and go on from their checkpoints; back: as for
+    `promote`. A live table that was stopped stays stopped.
     """
     tables = [following.table for following in nexts]
-    runs = [parts.queries.all.get(table.casefold()) for table in tables]
+    runs = [parts.queries.all.get(table.casefold()) for table in (*tables, *others)]
     went_on = [run.name for run in runs if run is not None and run.status() in GOING_ON]
     old = [Generations(parts.places.query(table), CURRENT).current for table in tables]
 
@@ -182,11 +212,14 @@ def _swap(
     statement = parts
     with parts.cancel.holding(parts.queries.starting):
         stops = [Step(partial(stop, table), partial(_again, parts, table)) for table in reversed(went_on)]
-        run_steps((*before, *stops, Step(lambda: put_in_use(parts, nexts), final=True)))
+        run_steps((*before, *stops, Step(lambda: put_in_use(parts, nexts, streams), final=True)))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
         for table in tables:
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
                 _forget(parts, query)
+        parts.current.update(
+            lambda catalog: in_sets(with_streams(catalog, streams), numbers_of(nexts), streams)
+        )
         for table in tables:
             finish(parts.places, table, partial(_taken_over, take_over, table))
         parts.workspace.save()
@@ -203,11 +236,20 @@ def _swap(
     notes = with_new_columns(statement, went_on)
     numbers = ", ".join(following.generation.name for following in nexts)
     several = len(nexts) > 1
-    text = f"{', '.join(tables)} {'are' if several else 'is'} {word}: "
-    text += f"generation{'s' * several} {numbers} {'are' if several else 'is'} in use"
-    if all(old) and parts.store is not None:
-        back = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"
-        text += f"; ROLLBACK {', '.join(map(quote_name, tables))}; brings {back} back"
+    names = [*streams, *tables]
+    text = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} {word}"
+    if nexts:
+        text += f": generation{'s' * several} {numbers} {'are' if several else 'is'} in use"
+    if others:
+        goes = "goes" if len(others) == 1 else "go"
+        text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
+    can_return = parts.store is not None or not nexts
+    if can_return and (streams or back):
+        back = back or f"ROLLBACK {', '.join(map(quote_name, streams))};"
+        text += f"; {back} brings back what was in use before"
+    elif all(old) and can_return:
+        what = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"
+        text += f"; ROLLBACK {', '.join(map(quote_name, tables))}; brings {what} back"
     return Done(notes, text)
 
 

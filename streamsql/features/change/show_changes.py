@@ -28,21 +28,29 @@ def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
     rows = []
     for query in parts.catalog.named(None):
         if is_staged(query.name):
-            rows.append((promoted_name(query.name), *_progress(parts, query.name)))
+            name = promoted_name(query.name)
+            rows.append((name, *_progress(parts, query.name), _change_of(parts, name)))
+    streams = [promoted_name(s.name) for s in parts.catalog.aside.values() if is_staged(s.name)]
+    nothing = (None,) * 5
+    rows += [(name, "stream", *nothing, "", "", "", "", _change_of(parts, name)) for name in streams]
     columns = (
-        "name",
-        "status",
-        "batch",
-        "rows in",
-        "of",
-        "%",
-        "rows",
-        "running",
-        "left",
-        "read to",
-        "last error",
-    )
+        "name", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "read to", "last error",
+        "change",
+    )  # fmt: skip
     return table(columns, rows, (2, 3, 4, 5, 6), "nothing is staged")
+
+
+def _change_of(parts: SessionParts, name: str) -> str:
+    """The set of changes that a staged change belongs to; "" for none."""
+    member = (name.casefold(), "")
+    return next(
+        (
+            change.name
+            for change in parts.catalog.changes.values()
+            if any((m.name.casefold(), m.generation) == member for m in change.members)
+        ),
+        "",
+    )
 
 
 def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from streamsql.definitions import PROMOTED, Member
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, StatementWithBody, clause, count_of
-from streamsql.language.statements.binder import names_of
+from streamsql.language.statements.base import (
+    Name,
+    Statement,
+    StatementWithBody,
+    clause,
+    count_of,
+    name_of,
+)
+
+
+def staged_names(node: Node) -> tuple[Name, ...]:
+    """The names of live tables and streams, in the order in which they are written."""
+    return tuple(name_of(part) for part in node.parts if part.name in ("LiveTableName", "StreamName"))
+
 
 SHOWN = 20
 """The rows that COMPARE shows without LIMIT."""
@@ -24,6 +37,42 @@ class ShowStaged(Statement):
 class PreviewChange(StatementWithBody):
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfChange:
+    """A statement about a set of staged changes."""
+
+    topic: ClassVar[str] = "change"
+    not_on_connect: ClassVar[str] = "staged changes"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    of_pipeline: ClassVar[bool] = False
+    refers: ClassVar[str] = "change"
+
+    name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromoteChange(OfChange, Statement):
+    """The staged changes of a set are put in use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollbackChange(OfChange, Statement):
+    """What was in use before a set was promoted is brought back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropChange(OfChange, Statement):
+    """The staged changes of a set are removed, and the set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareChange(OfChange, Statement):
+    """Each live table of a set is compared with its staged change."""
+
+    changes_workspace: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +106,7 @@ class Promote(Statement):
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"names": names_of(node, "LiveTableName")}
+        return {"names": staged_names(node)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +123,7 @@ class Rollback(Statement):
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        number, names = node.get("Number"), names_of(node, "LiveTableName")
+        number, names = node.get("Number"), staged_names(node)
         generation = count_of(number, "GENERATION takes a whole number") if number else None
         return {"names": names, "generation": generation}
 
@@ -84,9 +133,56 @@ class DropStaged(Statement):
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
     changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "live_table"
+
+    names: tuple[Name, ...]
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"names": staged_names(node)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeginChange(Statement):
+    topic: ClassVar[str] = "change"
+    not_on_connect: ClassVar[str] = "staged changes"
+    changes_workspace: ClassVar[bool] = True
+    changes_prompt: ClassVar[bool] = True
+    of_pipeline: ClassVar[bool] = False
 
     name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndChange(Statement):
+    topic: ClassVar[str] = "change"
+    not_on_connect: ClassVar[str] = "staged changes"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    changes_prompt: ClassVar[bool] = True
+    of_pipeline: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateChange(Statement):
+    """members: the staged changes of the set; generation: see Member."""
+
+    topic: ClassVar[str] = "change"
+    not_on_connect: ClassVar[str] = "staged changes"
+    changes_workspace: ClassVar[bool] = True
+    of_pipeline: ClassVar[bool] = False
+
+    name: Name
+    members: tuple[Member, ...]
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"members": tuple(map(_member, node.all("ChangeMember")))}
+
+
+def _member(node: Node) -> Member:
+    stream, table = node.get("StreamName"), node.get("LiveTableName")
+    name, promoted = name_of(stream or table).value, PROMOTED if node.has(PROMOTED) else ""
+    return Member("stream" if stream else "live_table", name, node.text("Number") or promoted)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ catalog. A workspace that was not left properly does it when it is opened.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,8 +17,9 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.definitions import Query, is_staged, promoted_name, staged_name
+from streamsql.definitions import PROMOTED, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.change.affected import renamed
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.plan import planner, plans
@@ -36,27 +37,72 @@ _TO_DEFINE = "to_define.json"
 @dataclass(frozen=True)
 class Next:
     """A generation that is to be in use. definition: the statement that creates the live table; stages: the
-    generations of its stages, by their names.
+    generations of its stages, by their names; before: the generation in its place that a set of changes has
+    recorded, "" for a staged change.
     """
 
     table: str
     generation: Path
     definition: str
     stages: Mapping[str, str]
+    before: str = ""
 
 
-def put_in_use(parts: SessionParts, nexts: Sequence[Next]) -> None:
-    """Put generations of live tables in use, all of them or none. Raises OSError: those before are in use
-    then, or these.
+def with_streams(catalog: Catalog, streams: Mapping[str, str]) -> Catalog:
+    """The catalog with other definitions of streams in use; those before are kept aside. streams: by the
+    names of the streams, the names of these definitions.
+    """
+    for name, aside in streams.items():
+        old, new = catalog.streams.get(name.casefold()), catalog.aside.get(aside.casefold())
+        if new is None:
+            continue
+        before = [replace(old, name=before_name(name))] if old else []
+        catalog = catalog.without("aside", aside).having(replace(new, name=name), *before)
+    return catalog
+
+
+def in_sets(catalog: Catalog, tables: Mapping[str, tuple[str, str]], streams: Iterable[str]) -> Catalog:
+    """The catalog whose sets of changes record what is in use now. tables: by the names of the live tables,
+    the generations that the sets have recorded for them, and those of now; streams: those that changed.
+    """
+    marks = {name.casefold(): numbers for name, numbers in tables.items()}
+    marks |= {name.casefold(): ("", PROMOTED) for name in streams}
+    for change in catalog.changes.values():
+        for member in change.members:
+            before, now = marks.get(member.name.casefold(), ("", ""))
+            if now and member.generation == before:
+                change = change.with_member(replace(member, generation=now))
+        catalog = catalog.having(change)
+    return catalog
+
+
+def numbers_of(nexts: Iterable[Next]) -> dict[str, tuple[str, str]]:
+    """What `in_sets` takes of the generations that are put in use."""
+    return {following.table: (following.before, following.generation.name) for following in nexts}
+
+
+def put_in_use(parts: SessionParts, nexts: Sequence[Next], streams: Mapping[str, str]) -> None:
+    """Put generations of live tables in use, and definitions of streams, as for `with_streams`: all of them
+    or none. Raises OSError: those before are in use then, or these.
     """
     together = {following.table: following.generation.name for following in nexts}
+    before = {following.table: following.before for following in nexts}
+    after = with_streams(parts.catalog, streams)
+    replaced = [name for name in streams if name.casefold() in parts.catalog.streams]
+    definitions = {name: (aside, after.streams[name.casefold()].sql()) for name, aside in streams.items()}
     for following in nexts:
-        record = {"definition": following.definition, "stages": dict(following.stages), "together": together}
+        record = {
+            "definition": following.definition,
+            "stages": dict(following.stages),
+            "together": together,
+            "before": before,
+            "streams": definitions,
+        }
         content = json.dumps(record).encode()
         write_file(following.generation / _TO_DEFINE, lambda file, content=content: file.write(content))
     for following in nexts:
-        before = query_now(parts.catalog, parts.places, following.table)
-        Generations(parts.places.query(following.table), CURRENT).leave(before.definition, before.stages)
+        now = query_now(parts.catalog, parts.places, following.table)
+        Generations(parts.places.query(following.table), CURRENT).leave(now.definition, now.stages, replaced)
     for following in nexts:  # with the first one all of them are in use: `complete` goes on
         Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
 
@@ -97,17 +143,6 @@ def promoted(catalog: Catalog, table: str) -> Catalog:
         catalog = catalog.without(kind, name)
     tables = (replace(s, name=promoted_name(s.name), owner=promoted_name(s.owner)) for s in sinks)
     return catalog.having(*map(renamed, queries), *tables)
-
-
-def renamed(query: Query) -> Query:
-    """The query of a staged change, or of a stage of it, with its names after PROMOTE."""
-    return replace(
-        query,
-        name=promoted_name(query.name),
-        sinks=tuple(map(promoted_name, query.sinks)),
-        inputs=tuple(map(promoted_name, query.inputs)),
-        owner=promoted_name(query.owner),
-    )
 
 
 def finish(places: Places, table: str, define: Callable[[str, Mapping[str, str]], None]) -> bool:
@@ -174,7 +209,7 @@ def complete(parts: SessionParts) -> list[str]:
         if finish(parts.places, table, _completed(parts, table)):
             finished.append(table)
 
-    for step in (partial(_put_others_in_use, parts.places), finish_one):
+    for step in (partial(_put_others_in_use, parts.places), partial(_define_streams, parts), finish_one):
         for table in tables:
             try:
                 step(table)
@@ -198,6 +233,21 @@ def _put_others_in_use(places: Places, table: str) -> None:
         generations = Generations(places.query(other), CURRENT)
         if generations.current is None or generations.current.name != number:
             generations.publish(generations.folder / number)
+
+
+def _define_streams(parts: SessionParts, table: str) -> None:
+    """Define the streams that were to be in use together with the generation of a live table, if the catalog
+    has the definitions before; and record in the sets of changes what is in use.
+    """
+    record = _record(parts.places, table)
+    if record is None or "streams" not in record:  # an earlier version has written it
+        return
+    numbers = {name: (record["before"][name], number) for name, number in record["together"].items()}
+    parts.current.update(partial(in_sets, tables=numbers, streams=record["streams"]))
+    for name, (aside, definition) in record["streams"].items():
+        stream = parts.catalog.streams.get(name.casefold())
+        if stream is None or stream.sql() != definition:
+            parts.current.update(partial(with_streams, streams={name: aside}))
 
 
 def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, str]], None]:

@@ -53,6 +53,14 @@ def _rename(statement: Rename, context: Context) -> Plan:
         kind = "live_table"
     _check_shown(statement, entry.name)
     _check_free(statement, kind, catalog)
+    if kind == "stream" and catalog.staged_stream(entry.name):
+        raise RuleFault(
+            f"a change of {entry.name} is staged",
+            detail="it is compared and promoted under the names that hold now",
+            hint=f"PROMOTE {quote_name(entry.name)}; or DROP STAGED {quote_name(entry.name)}; first",
+            span=statement.name.span,
+            code="IN_USE",
+        )
     if kind == "stream" and entry.connector and connector(Name(entry.connector)).received:
         raise RuleFault(
             f"{entry.name} receives its rows under its name, which those that send them use",

@@ -23,7 +23,8 @@ class Statement:
     whether it requires Spark; changes_workspace: whether it changes the stored workspace; read_only: whether
     a read-only console accepts it; of_pipeline: whether a test executes it when it loads a pipeline; defines,
     refers: the kind of entry that its `name` defines, or that must exist for it (unless `if_exists`): stream,
-    sink, live_table, function or query; not_on_connect: what a Spark Connect server lacks for it, a key of
+    sink, live_table, function, query or change; changes_prompt: whether the prompt is another one after it;
+    not_on_connect: what a Spark Connect server lacks for it, a key of
     LACKS of the feature `connect`.
     """
 
@@ -35,6 +36,7 @@ class Statement:
     defines: ClassVar[str] = ""
     refers: ClassVar[str] = ""
     not_on_connect: ClassVar[str] = ""
+    changes_prompt: ClassVar[bool] = False
 
     text: str = field(default="", compare=False)
     span: Span = field(default=Span(0, 0), compare=False)

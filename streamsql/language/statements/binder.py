@@ -67,7 +67,9 @@ class _Readers(dict[type[Statement], tuple[tuple[str, Reader, bool], ...]]):
 _READERS = _Readers()
 
 
-_NAMES = """StreamName SinkName LiveTableName QueryName FunctionName RelationName Target String""".split()
+_NAMES = (
+    "StreamName SinkName LiveTableName QueryName FunctionName ChangeName RelationName Target String".split()
+)
 """The parts that name what a statement is about, in this order; the text of a TEST is its name."""
 
 
@@ -286,6 +288,7 @@ FIELDS: dict[str, Reader] = {
     "checkpoint": _in_clause("Checkpoint", "Path"),
     "restart": _restart,
     "begins": _begins,
+    "since": _in_clause("FromTime", "String"),
     "late": _into_sink("OnLate"),
     "retain": _retain,
     "retain_span": _retain_span,

@@ -14,7 +14,9 @@ from streamsql.language.statements.base import (
 
 @dataclass(frozen=True, kw_only=True)
 class CreateFunction(Statement):
-    """target: 'module.attribute'; returns: the type of a scalar, empty for RETURNS TABLE (columns)."""
+    """target: 'module.attribute'; returns: the type of a scalar, empty for RETURNS TABLE (columns); staged:
+    with STAGED, which is refused.
+    """
 
     topic: ClassVar[str] = "python"
     not_on_connect: ClassVar[str] = "functions"
@@ -27,6 +29,7 @@ class CreateFunction(Statement):
     columns: tuple[Column, ...] = ()
     or_replace: bool = False
     if_not_exists: bool = False
+    staged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

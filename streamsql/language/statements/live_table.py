@@ -29,7 +29,7 @@ class BackfillClause:
 @dataclass(frozen=True, kw_only=True)
 class CreateLiveTable(QueryClauses, Statement):
     """A memory sink and its query. checkpoint: a folder, or None for the console's own. staged: it is built
-    beside the live table of that name, until PROMOTE.
+    beside the live table of that name, until PROMOTE; since: the moment at which its streams begin.
     """
 
     topic: ClassVar[str] = "live tables"
@@ -44,6 +44,7 @@ class CreateLiveTable(QueryClauses, Statement):
     or_replace: bool = False
     if_not_exists: bool = False
     staged: bool = False
+    since: Name | None = None
     backfill: BackfillClause | None = None
 
     @classmethod

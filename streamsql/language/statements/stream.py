@@ -20,7 +20,8 @@ class CreateStream(Statement):
     """A stream USING a connector, or AS a query (then connector is None).
 
     key: the columns that identify a row, for a format of changes. malformed: the action of ON MALFORMED:
-    fail, skip, into (malformed_sink), or "" without the clause.
+    fail, skip, into (malformed_sink), or "" without the clause. staged: it is kept beside the stream of that
+    name, until PROMOTE.
     """
 
     topic: ClassVar[str] = "streams"
@@ -40,6 +41,7 @@ class CreateStream(Statement):
     query: Fragment | None = None
     or_replace: bool = False
     if_not_exists: bool = False
+    staged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

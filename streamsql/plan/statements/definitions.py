@@ -9,8 +9,18 @@ from streamsql.connectors.base import Connector, OptionSpec, check_options, fill
 from streamsql.connectors.messages import SCHEMA_FILE
 from streamsql.connectors.option_kinds import PYTHON_NAME
 from streamsql.connectors.registry import connector, connectors
-from streamsql.definitions import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Query, Sink, Stream
+from streamsql.definitions import (
+    DEFAULT_RETAIN,
+    PAYLOAD_FORMATS,
+    ROW_FILES,
+    Function,
+    Query,
+    Sink,
+    Stream,
+    is_aside,
+)
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
+from streamsql.feature_registry import extensions
 from streamsql.language import reference
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Column, Fragment, Name, Option, Watermark
@@ -26,6 +36,10 @@ from streamsql.plan.statements.staged import staged
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
+    if statement.staged:
+        (stage,) = extensions("staged stream")
+        planned: Plan = stage(statement, context)
+        return planned
     if (
         not statement.or_replace
         and not statement.if_not_exists
@@ -92,9 +106,11 @@ def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name |
 def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     assert statement.query
     name = statement.name.value
+    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
+    if is_aside(name):  # of a workspace; it was planned under the name of the stream
+        return DefineStream(stream)
     _check_is_no_circle(statement.name, statement.query, context.catalog)
     sources = context.sources()
-    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
     try:
         lowered = lower_fragment(statement.query, sources)
     except RuleFault as fault:
@@ -311,9 +327,29 @@ def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
         )
 
 
+def refuse_to_stage(what: str, written: Name) -> RuleFault:
+    """The error for a view or a function (what) that is to be staged."""
+    name = quote_name(written.value)
+    detail = "Spark has one function of a name, which all queries of the session call"
+    hint = f"CREATE FUNCTION {name}_2 …; and CREATE OR REPLACE LIVE TABLE … STAGED AS … {name}_2(…) …"
+    if what == "view":
+        detail = "Spark has one view of a name, which all queries of the session read"
+        hint = f"CREATE STREAM {name}_2 AS SELECT …; or CREATE TEMPORARY VIEW {name}_2 AS …;\n"
+        hint += f"and CREATE OR REPLACE LIVE TABLE … STAGED AS … FROM {name}_2 …"
+    return RuleFault(
+        f"the {what} {written} cannot be staged",
+        detail=detail,
+        hint=hint,
+        span=written.span,
+        code="NOT_STAGEABLE",
+    )
+
+
 def create_function(statement: CreateFunction, context: Context) -> Plan:
     """Plan a function from its name and 'module.attribute'; the module is not loaded here."""
     name, target = statement.name, statement.target
+    if statement.staged:
+        raise refuse_to_stage("function", name)
     module, _, attribute = target.value.rpartition(".")
     if not module or not is_module_name(target.value):
         raise SyntaxFault(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streamsql.catalog import Catalog
 from streamsql.config.preferences import Preferences, is_preference
-from streamsql.definitions import Query
+from streamsql.definitions import Query, before_name, staged_name
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
@@ -57,6 +57,7 @@ def drop_stream(statement: DropStream, context: Context) -> Plan:
         *(entry for query in catalog.with_readers(queries) for entry in entries_of(query, catalog)),
         *(("streams", name) for name in reversed(streams)),
         ("streams", stream.name),
+        *(("aside", name) for name in (staged_name(stream.name), before_name(stream.name))),
     ]
     return Drop("stream", stream.name, tuple(entries))
 

@@ -48,6 +48,7 @@ from streamsql.plan.statements.refreshes import (
     refresh_again,
     refresh_plan,
 )
+from streamsql.plan.statements.since import check_begins, since_of
 from streamsql.plan.statements.staged import (
     select_in_stages,
     select_with_stages,
@@ -138,6 +139,8 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         context.catalog.check_free(name)
     if statement.checkpoint:
         raise no_checkpoint(statement.checkpoint)
+    since = since_of(statement, context)
+    context = context.beginning_at(since)
     sink = Sink(
         name.value,
         "memory",
@@ -148,6 +151,7 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     sink = context.live_table(sink)
     refresh = create_refreshed(statement, sink, context)
     if refresh is not None:
+        check_begins(refresh, statement)
         return replace(refresh, skip_existing=statement.if_not_exists)
     query = Query(
         name.value,
@@ -158,8 +162,10 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         live_table=True,
         restart=statement.restart,
         late=statement.late.value if statement.late else "",
+        since=since,
     )
     run = _live_query(query, sink, statement.query, context, statement.output_mode, statement.late)
+    check_begins(run, statement)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
     return beginning(run, statement.begins)
 
@@ -287,6 +293,7 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     origin = Origin.of(span)
     if is_staged(query.name):
         context = context.of_staged_change()
+    context = context.beginning_at(context.catalog.queries.get(query.owner.casefold(), query).since)
     if query.together:
         statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"), origin)
         assert isinstance(statement, InsertSet)

@@ -232,6 +232,11 @@ def _unsaved_secrets(parts: SessionParts, entry: Stream | Sink) -> tuple[Note, .
     return tuple(Note("SECRET_NOT_KEPT", text.format(n)) for n in names)
 
 
+def _define_change(parts: SessionParts, plan: plans.DefineChange, statement: Statement) -> Result:
+    parts.update(plan.applied)
+    return Done(message=f"change {plan.change.name} created")
+
+
 def _define_function(parts: SessionParts, plan: plans.DefineFunction, statement: Statement) -> Result:
     key = plan.function.name.casefold()
     if plan.exists(parts.catalog):
@@ -317,6 +322,7 @@ PLANS: Answers = {
     plans.DefineStream: _define_stream,
     plans.DefineSink: _define_sink,
     plans.DefineFunction: _define_function,
+    plans.DefineChange: _define_change,
     plans.Drop: _drop,
 }
 DIRECT: Answers = {

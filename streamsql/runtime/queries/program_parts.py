@@ -13,7 +13,7 @@ from streamsql.calls import Program
 from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
-from streamsql.definitions import DEFAULT_RETAIN, Function, Query, Sink, Stream, Table
+from streamsql.definitions import DEFAULT_RETAIN, Change, Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
 from streamsql.plan.context import EXTENSIONS, Context, Server
 from streamsql.plan.lowering.as_written import changed_language
@@ -110,6 +110,7 @@ class QueryParts:
     generations: Callable[[], int]
     staged_rate: Callable[[], int]
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
+    open_change: list[str] = field(default_factory=list, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)
     writes: BatchWrites = field(default_factory=BatchWrites, kw_only=True)
@@ -151,7 +152,7 @@ class QueryParts:
         self.cancel.check()
         self.current.update(change)
 
-    def define(self, *entries: Stream | Sink | Query | Table | Function) -> None:
+    def define(self, *entries: Stream | Sink | Query | Table | Function | Change) -> None:
         """Add entries to the catalog. Raises Cancelled."""
         self.update(lambda catalog: catalog.having(*entries))
 
@@ -172,6 +173,8 @@ class QueryParts:
             place,
             stages=stages,
             times=times,
+            open_change=next(iter(self.open_change), ""),
+            zone=conf.get("spark.sql.session.timeZone", ""),
             staged_rate=self.staged_rate(),
             server=server,
             changed_language=changed_language(conf),

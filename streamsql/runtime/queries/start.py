@@ -184,6 +184,22 @@ class RefreshStart:
             self.running.notes = tuple(dict.fromkeys(notes))
 
 
+def check_goes_on(parts: QueryParts, plan: plans.Run) -> None:
+    """Raise faults where a query that runs could not go on from its checkpoint with this plan. Starts
+    nothing.
+    """
+    if isinstance(plan, plans.Refresh):
+        for stage in plan.stages:
+            check_goes_on(parts, stage)
+        return
+    start = StreamingStart(parts, plan, replaces=False)
+    for step in start.checks():
+        step.do()
+    start.replaces = True  # the query itself has its checkpoint open
+    start.analyse()
+    start.compare()
+
+
 class StreamingStart:
     """The start of a streaming query. plan: with the place of its checkpoint, once that is known; old: the
     generation in use before; begun: the newest micro-batch of the checkpoint, -1 without one; env: the

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -57,13 +57,15 @@ def generations_of(places: Places, query: str) -> Generations:
 @dataclass(frozen=True)
 class Left:
     """A generation that was in use. folder: of it; at: when another one took its place; definition: the
-    statement of its query, "" for a stage; stages: the generations of its stages, by their names.
+    statement of its query, "" for a stage; stages: the generations of its stages, by their names; streams:
+    those whose definitions were replaced with it.
     """
 
     folder: Path
     at: datetime
     definition: str = ""
     stages: Mapping[str, str] = field(default_factory=dict)
+    streams: tuple[str, ...] = ()
 
 
 class Generations:
@@ -114,13 +116,18 @@ class Generations:
             if generation.name not in self._linked():
                 remove(generation)
 
-    def leave(self, definition: str, stages: Mapping[str, str]) -> None:
+    def leave(self, definition: str, stages: Mapping[str, str], streams: Iterable[str] = ()) -> None:
         """Record of the generation in use, which another one is about to replace, what `left` returns. One
         that was only staged is not kept. Raises OSError.
         """
         if self._link.name == CURRENT and self.current is not None:
             at = datetime.now().isoformat(timespec="microseconds")
-            record = {"at": at, "definition": definition, "stages": dict(stages)}
+            record = {
+                "at": at,
+                "definition": definition,
+                "stages": dict(stages),
+                "streams": list(streams),
+            }
             write_file(self.current / LEFT, lambda file: file.write(json.dumps(record).encode()))
 
     def left(self) -> list[Left]:
@@ -171,7 +178,8 @@ def _left(folder: Path) -> Left | None:
     try:
         record: dict[str, Any] = json.loads((folder / LEFT).read_text("utf-8"))
         at = datetime.fromisoformat(record["at"])
-        return Left(folder, at, str(record["definition"]), dict(record["stages"]))
+        streams = tuple(record.get("streams", ()))
+        return Left(folder, at, str(record["definition"]), dict(record["stages"]), streams)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -187,6 +187,8 @@ def take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
             parts.update(otherwise.applied)
         else:
             parts.define(definition.query, *((definition.sink,) if definition.define else ()))
+    elif isinstance(definition, plans.DefineChange):
+        parts.define(definition.change)
     elif isinstance(definition, plans.Write):
         raise NameFault("it reads no stream and no live table any more", code="UNKNOWN_LIVE_TABLE")
     elif isinstance(definition, plans.Collect) and parts.config.read_only and is_table(statement):

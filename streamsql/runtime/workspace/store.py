@@ -124,12 +124,14 @@ class Store:
         self, catalog: Catalog, settings: Mapping[str, str], views: Iterable[tuple[str, Statement]]
     ) -> None:
         """Write the definitions if they have changed. Raises OSError."""
-        entries = {(e.kind, e.name.casefold()): e for e in entries_of(catalog, views)}
+        saved = (*entries_of(catalog, views), *_aside(catalog))
+        entries = {(e.kind, e.name.casefold()): e for e in saved}
         self._order = [k for k in self._order if k in entries]
         self._order += [k for k in entries if k not in self._order]
         lasting = {k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v}
         lines = [f"{setting_sql(key, value)};" for key, value in lasting.items()]
         lines += [entry.text + ";" for entry in in_order([entries[k] for k in self._order])]
+        lines += [f"{change.sql()};" for change in catalog.changes.values() if change.members]
         lines += self.unread
         self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
 
@@ -175,8 +177,14 @@ def entries_of(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iter
         if query.backfill:
             names |= names_in_query(query.backfill.query)
         if is_staged(query.name):  # it reads the staged changes of what it names
-            names |= {staged_name(name).casefold() for name in names}
+            names |= {staged_name(name).casefold() for name in names} | set(catalog.aside)
         yield CatalogEntry("query", query.name, text, names, query.live_table)
+
+
+def _aside(catalog: Catalog) -> Iterator[CatalogEntry]:
+    """The definitions of streams that are not in use."""
+    for stream in catalog.aside.values():
+        yield CatalogEntry("stream", stream.name, stream.sql(), _named_by(stream))
 
 
 def _named_by(stream: Stream) -> frozenset[str]:

@@ -115,6 +115,7 @@ SOURCES: dict[str, Source] = {
     "SinkName": _sinks,
     "LiveTableName": _named("live table", lambda c: (s.name for s in c.live_tables())),
     "QueryName": _queries,
+    "ChangeName": _named("change", lambda c: [change.name for change in c.changes.values()]),
     "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
     "Target": _targets,
     "ColumnName": _columns,

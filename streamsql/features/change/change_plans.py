@@ -1,0 +1,162 @@
+"""The statements about sets of staged changes, to their plans; and the statements between BEGIN and END."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.catalog import Catalog
+from streamsql.definitions import Change, Member
+from streamsql.errors import NameFault, RuleFault
+from streamsql.features.change.affected import affected_tables
+from streamsql.features.change.plan import (
+    entries_to_drop,
+    not_staged,
+    planned_staging,
+    promote,
+)
+from streamsql.features.change.statement import (
+    BeginChange,
+    CreateChange,
+    DropChange,
+    EndChange,
+    Promote,
+    PromoteChange,
+)
+from streamsql.language.spark_definitions import definition_of
+from streamsql.language.statements.base import Name, Statement
+from streamsql.language.statements.function import CreateFunction
+from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.spark import Spark
+from streamsql.language.statements.stream import CreateStream
+from streamsql.language.tokens import quote_name
+from streamsql.plan.basic_plans import OpenChange, Plan
+from streamsql.plan.context import Context
+from streamsql.plan.plans import DefineChange, Direct, Drop
+from streamsql.plan.statements.definitions import refuse_to_stage
+
+
+def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Change, ...]]:
+    """(a statement as it is executed while a set is open, the set with what it adds): a changed definition
+    is staged, and belongs to the set. Raises RuleFault for one that cannot be staged.
+    """
+    catalog = context.catalog
+    if isinstance(statement, CreateLiveTable):
+        name = statement.name
+        if name.value.casefold() not in catalog.sinks:
+            raise RuleFault(
+                f"{name} is a new live table, and a change is of those that exist",
+                detail="what is staged is compared with what is in use",
+                hint="create it before BEGIN CHANGE, or after PROMOTE CHANGE",
+                span=name.span,
+                code="NOT_STAGEABLE",
+            )
+        if statement.or_replace:
+            member = Member("live_table", catalog.live_table(name).name)
+            return replace(statement, staged=True), _added(context, member, name)
+    elif isinstance(statement, CreateStream):
+        old = catalog.streams.get(statement.name.value.casefold())
+        if statement.or_replace or old is None:
+            member = Member("stream", old.name if old else statement.name.value)
+            return replace(statement, staged=True), _added(context, member, statement.name)
+    elif isinstance(statement, CreateFunction) and statement.or_replace:
+        if statement.name.value.casefold() in catalog.functions:
+            raise refuse_to_stage("function", statement.name)
+    elif isinstance(statement, Spark):
+        view = definition_of(statement.text)
+        if view.kind == "view" and view.creates.casefold() in catalog.tables:
+            raise refuse_to_stage("view", Name(view.creates, statement.span))
+    # INSERT … AS QUERY of a query that exists would be staged here, as CREATE OR REPLACE LIVE TABLE is.
+    return statement, ()
+
+
+def _added(context: Context, member: Member, name: Name) -> tuple[Change]:
+    """The open set with a member. Raises NameFault for one that is staged in another set."""
+    catalog, opened = context.catalog, context.open_change
+    for change in catalog.changes.values():
+        staged = [m.value.casefold() for m in members_staged(change, catalog)]
+        if change.name != opened and member.name.casefold() in staged:
+            raise NameFault(
+                f"{name} is staged in the change {change.name}",
+                hint=f"PROMOTE CHANGE {quote_name(change.name)}; or DROP CHANGE {quote_name(change.name)};",
+                span=name.span,
+                code="IN_USE",
+            )
+    change = catalog.changes.get(opened.casefold()) or Change(opened)
+    return (change.with_member(member),)
+
+
+def begin(statement: BeginChange, context: Context) -> OpenChange:
+    """The set of that name, if something is staged in it, else an empty one. Raises RuleFault where a set is
+    open.
+    """
+    if context.open_change:
+        raise RuleFault(
+            f"the change {context.open_change} is open",
+            hint="END CHANGE;",
+            span=statement.name.span,
+            code="CHANGE_OPEN",
+        )
+    change = context.catalog.changes.get(statement.name.value.casefold())
+    if change is None or not members_staged(change, context.catalog):
+        change = Change(statement.name.value)
+    return OpenChange(statement, change.name, context.catalog.having(change))
+
+
+def _end_change(statement: EndChange, context: Context) -> Plan:
+    """The set with the live tables that read what it changes. Raises RuleFault where none is open."""
+    if not context.open_change:
+        raise RuleFault(
+            "no change is open", hint="BEGIN CHANGE name;", span=statement.span, code="NO_CHANGE_OPEN"
+        )
+    catalog, name = context.catalog, Name(context.open_change, statement.span)
+    change = catalog.changes.get(name.value.casefold()) or Change(name.value)
+    names = [member.value for member in members_staged(change, catalog)]
+    affected = affected_tables(names, catalog)
+    _, staged = planned_staging([q for q in affected if not catalog.staged(q.name)], context, name)
+    whole = with_affected(change, catalog)
+    after = staged.having(whole) if whole.members else staged.without("changes", change.name)
+    return OpenChange(statement, "", after)
+
+
+def with_affected(change: Change, catalog: Catalog) -> Change:
+    """A set of what is staged in it, with the live tables that read that."""
+    names = [member.value for member in members_staged(change, catalog)]
+    members = {m.name: m for m in change.members if m.name in names}
+    members |= {query.name: Member("live_table", query.name) for query in affected_tables(names, catalog)}
+    return replace(change, members=tuple(members.values()))
+
+
+def _create_change(statement: CreateChange, context: Context) -> Plan:
+    return DefineChange(Change(statement.name.value, statement.members))
+
+
+def members_staged(change: Change, catalog: Catalog) -> list[Name]:
+    """The members of a set that are staged now."""
+    staged = {"stream": catalog.staged_stream, "live_table": catalog.staged}
+    return [Name(m.name) for m in change.members if not m.generation and staged[m.kind](m.name)]
+
+
+def _promote_change(statement: PromoteChange, context: Context) -> Plan:
+    """Raises NameFault for a set of which nothing is staged, and as PROMOTE."""
+    change, place = context.catalog.change(statement.name), statement.name.span
+    names = tuple(Name(name.value, place) for name in members_staged(change, context.catalog))
+    if not names:
+        hint = f"BEGIN CHANGE {quote_name(change.name)}; CREATE OR REPLACE …; END CHANGE;"
+        raise not_staged(statement.name, hint)
+    promote(Promote(names=names), context)
+    return Direct(statement)
+
+
+def _drop_change(statement: DropChange, context: Context) -> Plan:
+    change = context.catalog.change(statement.name)
+    names = [Name(n.value, statement.name.span) for n in members_staged(change, context.catalog)]
+    return Drop("change", change.name, (*entries_to_drop(names, context), ("changes", change.name)))
+
+
+PLANNERS: dict[type[Statement], object] = {
+    BeginChange: begin,
+    EndChange: _end_change,
+    CreateChange: _create_change,
+    PromoteChange: _promote_change,
+    DropChange: _drop_change,
+}

@@ -1,0 +1,130 @@
+"""Sets of staged changes: BEGIN CHANGE … END CHANGE, and the statements about a whole set.
+
+Which set is open belongs to the session; the set itself is in the catalog.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.definitions import PROMOTED, Change, before_name
+from streamsql.errors import RuleFault
+from streamsql.features.change.affected import affected_tables, staging_of
+from streamsql.features.change.change_plans import begin, members_staged, with_affected
+from streamsql.features.change.compare import comparison_of
+from streamsql.features.change.plan import planned_staging
+from streamsql.features.change.run import promote, roll_back
+from streamsql.features.change.staging import check_views, stage_tables, with_message
+from streamsql.features.change.statement import (
+    BeginChange,
+    Compare,
+    CompareChange,
+    EndChange,
+    PromoteChange,
+    RollbackChange,
+)
+from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
+from streamsql.plan import planner, plans
+from streamsql.results import Done, Result
+from streamsql.runtime.handlers.info_table import table
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.workspace.generations import CURRENT, Generations
+
+
+def begin_change(parts: SessionParts, statement: BeginChange) -> Result:
+    opened = begin(statement, parts.context())
+    change = opened.after.change(Name(opened.opens))
+    parts.define(change)
+    parts.open_change.append(change.name)
+    staged = ", ".join(name.value for name in members_staged(change, parts.catalog))
+    return Done(
+        message=f"change {change.name} is open until END CHANGE" + (staged and f"; staged in it: {staged}")
+    )
+
+
+def end_change(parts: SessionParts, statement: EndChange) -> Result:
+    """Stage what reads the members of the set, and close it. An error leaves it open."""
+    catalog, name = parts.catalog, Name(parts.open_change[0], statement.span)
+    change = catalog.changes.get(name.value.casefold()) or Change(name.value)
+    names = [member.value for member in members_staged(change, catalog)]
+    check_views(parts, [n for n in names if catalog.staged_stream(n)], statement.span)
+    to_stage = [q for q in affected_tables(names, catalog) if _is_to_be_staged(parts, q.name)]
+    planned_staging(to_stage, parts.context(), name)
+    staged = stage_tables(parts, [staging_of(query, catalog) for query in to_stage])
+    change = with_affected(change, parts.catalog)
+    parts.open_change.clear()
+    if not change.members:
+        parts.undefine("changes", change.name)
+        return Done(message=f"nothing was changed in {change.name}, and it is removed")
+    parts.define(change)
+    members, quoted = ", ".join(m.name for m in change.members), quote_name(change.name)
+    text = f"change {change.name} of {members}: COMPARE CHANGE {quoted}; PROMOTE CHANGE {quoted};"
+    return with_message(staged, (), text)
+
+
+def _is_to_be_staged(parts: SessionParts, table: str) -> bool:
+    """Whether the staged change of a live table is missing, or reads other definitions than those of now."""
+    change = parts.catalog.staged(table)
+    running = parts.queries.all.get(change.name.casefold()) if change else None
+    if change is None or running is None:
+        return True
+    return _reads(running.plan) != _reads(planner.start_plan(change, parts.context()))
+
+
+def _reads(plan: plans.Run) -> Any:
+    """The definitions that a query reads."""
+    return plan.reads.streams, plan.query.inputs, [_reads(stage) for stage in getattr(plan, "stages", ())]
+
+
+def promote_change(parts: SessionParts, statement: PromoteChange) -> Result:
+    change, place = parts.catalog.change(statement.name), statement.name.span
+    if change.name in parts.open_change:
+        raise RuleFault(
+            f"the change {change.name} is open: what reads it is not staged yet",
+            hint=f"END CHANGE; PROMOTE CHANGE {quote_name(change.name)};",
+            span=place,
+            code="CHANGE_OPEN",
+        )
+    names = [Name(n.value, place) for n in members_staged(change, parts.catalog)]
+    return promote(parts, names, _back(change))
+
+
+def _back(change: Change) -> str:
+    return f"ROLLBACK CHANGE {quote_name(change.name)};"
+
+
+def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
+    change, place = parts.catalog.change(statement.name), statement.name.span
+    promoted = [member for member in change.members if member.generation]
+    if not promoted:
+        raise RuleFault(
+            f"the change {change.name} was not promoted",
+            hint=f"PROMOTE CHANGE {quote_name(change.name)}; or DROP CHANGE {quote_name(change.name)};",
+            span=place,
+            code="NOT_PROMOTED",
+        )
+    for member in promoted:
+        now = Generations(parts.places.query(member.name), CURRENT).current
+        if member.generation != PROMOTED and (now is None or now.name != member.generation):
+            raise RuleFault(
+                f"{member.name} has been changed since {change.name} was promoted",
+                detail=f"generation {member.generation} was in use then",
+                hint=f"SHOW GENERATIONS OF {quote_name(member.name)};",
+                span=place,
+                code="NO_GENERATION",
+            )
+    aside = parts.catalog.aside
+    names = [m.name for m in promoted if m.kind == "live_table" or before_name(m.name).casefold() in aside]
+    return roll_back(parts, [Name(name, place) for name in names], back=_back(change))
+
+
+def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
+    change, place = parts.catalog.change(statement.name), statement.name.span
+    rows = []
+    for name in members_staged(change, parts.catalog):
+        if parts.catalog.staged(name.value):
+            _, found = comparison_of(parts, Compare(name=Name(name.value, place)))
+            rows.append((name.value, *found.rows, found.gone, found.new, found.changed))
+    columns = ("live table", "rows before", "rows after", "only before", "only after", "changed")
+    return table(columns, rows, (1, 2, 3, 4, 5), "no live table is staged in it")
