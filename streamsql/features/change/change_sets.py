@@ -26,7 +26,7 @@ from streamsql.features.change.statement import (
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
-from streamsql.results import Done, Result
+from streamsql.results import Compared, Done, Result
 from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.generations import CURRENT, Generations
@@ -121,10 +121,14 @@ def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
 
 def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
     change, place = parts.catalog.change(statement.name), statement.name.span
-    rows = []
+    rows, differing = [], 0
     for name in members_staged(change, parts.catalog):
         if parts.catalog.staged(name.value):
             _, found = comparison_of(parts, Compare(name=Name(name.value, place)))
             rows.append((name.value, *found.rows, found.gone, found.new, found.changed))
+            differing += found.size
     columns = ("live table", "rows before", "rows after", "only before", "only after", "changed")
-    return table(columns, rows, (1, 2, 3, 4, 5), "no live table is staged in it")
+    shown = table(columns, rows, (1, 2, 3, 4, 5), "no live table is staged in it")
+    if not rows:
+        return shown
+    return Compared(shown.notes, shown.columns, shown.rows, shown.numeric, differing=differing)

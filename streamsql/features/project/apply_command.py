@@ -171,8 +171,12 @@ class _Run:
         return self._runner.exit_code or CHANGES
 
     def _runs(self, change: StagedChange) -> bool:
-        """Start a live table that is to be compared, as it was before anything is changed."""
-        return self._status(change.name) in (*GOING_ON, "FAILED") or self._runner.run_statement(change.start)
+        """Start the live tables that are to be compared, as they were before anything is changed."""
+        return all(
+            self._status(table) in (*GOING_ON, "FAILED")
+            or self._runner.run_statement(written(f"START QUERY {quote_name(table)}"))
+            for table in change.tables
+        )
 
     def _status(self, query: str) -> str:
         facts = self._session.query_facts()
@@ -181,9 +185,10 @@ class _Run:
     def _done(self, step: Step | StagedChange) -> bool:
         """Do one step. Whether it is done."""
         if isinstance(step, StagedChange):
-            if self._limit is None and self._status(step.name) == "FAILED":
+            failed = self._limit is None and any(self._status(table) == "FAILED" for table in step.tables)
+            if failed and step.replace:
                 return self._runner.run_statement(step.replace)
-            return self._staged(step)
+            return self._staged(step, compares=not failed and not step.endless)
         ran = [query for query in step.queries if self._status(query) in GOING_ON]
         done = 0
         try:
@@ -197,28 +202,27 @@ class _Run:
                 self._runner.run_statement(written(f"START QUERY {quote_name(query)}"))
         return not failed
 
-    def _staged(self, change: StagedChange) -> bool:
-        """Stage the change of a live table, compare it, and promote it. Whether it is promoted."""
+    def _staged(self, change: StagedChange, *, compares: bool) -> bool:
+        """Stage a change, compare it, and promote it. Whether it is promoted."""
         run, name = self._runner.run_statement, change.name
-        if not run(change.stage):
+        if not all(map(run, change.stage)):
             return False
         differing = 0
-        if not change.endless:
+        if compares:
             if not run(change.compare):
                 return False
             differing = self._printer.last.differing if isinstance(self._printer.last, Compared) else 0
         why = ""
         if self._limit is not None and change.endless:
-            why = "it cannot be compared, as its input never ends"
+            why = "an input never ends, so that there is no comparison"
         elif self._limit is not None and differing > self._limit:
             why = f"{counted(differing, 'row')} changed, more than --max-changed-rows {self._limit}"
         elif self._asks and not _agreed(f"promote {name}?"):
-            why = "it was not approved"
+            why = "not approved"
         if why:
-            self._printer.say(f"{name} is left staged: {why}")
-            self._printer.say(
-                f"PROMOTE {quote_name(name)}; puts it in use, DROP STAGED {quote_name(name)}; removes it"
-            )
+            is_are = "are" if "," in name else "is"
+            self._printer.say(f"{name} {is_are} left staged: {why}")
+            self._printer.say(f"{change.promote.text}; puts it in use, {change.drop} removes it")
             return False
         return run(change.promote)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamsql.connectors.registry import ENDLESS
+from streamsql.connectors.registry import ENDLESS, connector
 from streamsql.errors import Source
 from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, is_altered, written
 from streamsql.features.project.plan_command import Project, shown_kind
-from streamsql.features.project.project_folder import Part
+from streamsql.features.project.project_folder import Key, Part
 from streamsql.language.script import Written, split_script
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
@@ -35,16 +35,19 @@ class Step:
 
 @dataclass(frozen=True)
 class StagedChange:
-    """The statements that change a live table. replace: at once, where there is nothing to compare; endless:
-    whether its input never ends, so that it cannot be compared.
+    """The statements that change a live table, or streams with all live tables that read them. name: what is
+    left staged where it is not promoted, and drop: how that is removed; tables: the live tables that are
+    compared; replace: at once, where there is nothing to compare, None for a set; endless: whether an input
+    never ends, so that it cannot be compared.
     """
 
     name: str
-    start: Written
-    stage: Written
+    tables: tuple[str, ...]
+    stage: tuple[Written, ...]
     compare: Written
     promote: Written
-    replace: Written
+    drop: str
+    replace: Written | None
     endless: bool
 
 
@@ -57,14 +60,22 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
     yield from (Step((_rename(change),)) for change in renames)
     changes = {change.key: change for change in project.comparison.changes if change not in renames}
     effects = project.comparison.effects
-    restarts = {name: _restart(name, " FROM BEGINNING") for name in effects.begin_again}
+    together = _together(project, changes)
+    again = [name for name in effects.begin_again if name.casefold() not in together]
+    restarts = {name: _restart(name, " FROM BEGINNING") for name in again}
     restarts |= {name: _restart(name) for name in effects.resumed}
     taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
     gone = [c.present for c in changes.values() if c.what in (DROPPED, RENAMED) and c.present]
     first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
     yield from (Step((_drop(entry),)) for entry in first)
-    for part in project.parts:
-        if part.key in changes:
+    own = [part for part in project.parts if part.entry.name.casefold() in together]
+    before = _needed(own, project.parts) if own else set()
+    ordered = sorted(project.parts, key=lambda part: part not in own and part.key not in before)
+    for part in ordered if own else project.parts:
+        if part in own:
+            if part is own[-1]:
+                yield _as_set(own, changes, project)
+        elif part.key in changes:
             yield _defining(part, changes[part.key], project)
         elif part.entry.kind == "query" and part.entry.name in restarts:
             yield restarts.pop(part.entry.name)
@@ -117,12 +128,75 @@ def _defining(part: Part, change: Change, project: Project) -> Step | StagedChan
     name = quote_name(part.entry.name)
     return StagedChange(
         part.entry.name,
-        start=written(f"START QUERY {name}"),
-        stage=_replacing(part, staged=True),
+        (part.entry.name,),
+        stage=(_replacing(part, staged=True),),
         compare=written(f"COMPARE LIVE TABLE {name}"),
         promote=written(f"PROMOTE {name}"),
+        drop=f"DROP STAGED {name};",
         replace=replacing,
         endless=_is_endless(part, project.parts),
+    )
+
+
+SET = "applied"
+"""The set of staged changes of `streamsql apply`."""
+
+
+def _together(project: Project, changes: Mapping[Key, Change]) -> set[str]:
+    """The folded names of the streams that are changed as one set with the live tables that are computed anew
+    because of them: none where a query that writes into a sink is begun again, too, or a stream cannot be
+    staged.
+    """
+    queries = project.present.catalog.queries
+    changed = [p for p in project.parts if p.key in changes and changes[p.key].what == CHANGED]
+    kinds = {p.entry.kind for p in changed}
+    streams = [p for p in changed if isinstance(p.statement, CreateStream)]
+    again = [queries[name.casefold()] for name in project.comparison.effects.begin_again]
+    if not streams or not again or kinds & {"view", "function", "sink"}:
+        return set()
+    if not all(query.live_table for query in again) or not all(map(_is_stageable, streams)):
+        return set()
+    tables = [p for p in changed if p.entry.kind == "query" and p.entry.readable]
+    return {p.entry.name.casefold() for p in (*streams, *tables)} | {q.name.casefold() for q in again}
+
+
+def _is_stageable(part: Part) -> bool:
+    """Whether STAGED takes a changed stream: not one whose rows come to its name, or once."""
+    statement = part.statement
+    assert isinstance(statement, CreateStream)
+    name = statement.connector
+    return not statement.malformed_sink and (
+        name is None or (name.value.casefold() != "values" and not connector(name).received)
+    )
+
+
+def _needed(own: Sequence[Part], parts: Sequence[Part]) -> set[Key]:
+    """The entries that those of a set name, directly or through others."""
+    needed, ahead = set[Key](), set[str]().union(*(part.entry.names for part in own))
+    while ahead:
+        found = [p for p in parts if p.entry.name.casefold() in ahead and p.key not in needed]
+        needed |= {part.key for part in found}
+        ahead = set[str]().union(*(part.entry.names for part in found))
+    return needed
+
+
+def _as_set(own: Sequence[Part], changes: Mapping[Key, Change], project: Project) -> StagedChange:
+    """The statements that change streams and live tables as one set; END CHANGE stages the live tables that
+    read them.
+    """
+    changed = [_replacing(part) for part in own if part.key in changes]
+    queries = project.present.catalog.queries
+    tables = [name for name in project.comparison.effects.anew if queries[name.casefold()].live_table]
+    streams = [part.entry.name for part in own if part.entry.kind == "stream"]
+    return StagedChange(
+        ", ".join((*streams, *tables)),
+        tuple(tables),
+        stage=(written(f"BEGIN CHANGE {SET}"), *changed, written("END CHANGE")),
+        compare=written(f"COMPARE CHANGE {SET}"),
+        promote=written(f"PROMOTE CHANGE {SET}"),
+        drop=f"DROP CHANGE {SET};",
+        replace=None,
+        endless=any(_is_endless(part, own) for part in own),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,42 @@ def test_plan_has_nothing_to_do_after_apply(place: Place) -> None:
     assert place.apply() == Outcome(0, "nothing to do: 15 definitions unchanged\n", "")
     place.run("export", "e")
     assert place.run("plan", "e").out == "nothing to do: 15 definitions unchanged\n"
+
+
+OVER_A_STREAM = """
+CREATE STREAM words (word STRING) USING values;
+CREATE STREAM short AS SELECT word FROM words WHERE length(word) < 3;
+CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM short GROUP BY word;
+CREATE LIVE TABLE totals AS SELECT sum(n) AS t FROM counts;
+CREATE LIVE TABLE lengths AS SELECT length(word) AS chars, count(*) AS n FROM words GROUP BY 1;
+"""
+
+
+@pytest.mark.slow
+def test_a_changed_stream_is_compared_and_promoted_with_all_that_reads_it(place: Place) -> None:
+    place.write(OVER_A_STREAM)
+    applied(place.apply())
+    place.answers(f"START QUERY ALL; {ROWS} STOP QUERY ALL;")
+    place.change("FROM words WHERE length(word) < 3", "FROM longer WHERE length(word) < 2")
+    place.change("GROUP BY 1", "GROUP BY length(word)")
+    place.write(place.text + "CREATE STREAM longer AS SELECT word FROM words;")
+    outcome = place.apply("--max-changed-rows", "1")
+    assert outcome.code == 3, outcome.err
+    [left] = [line for line in outcome.err.splitlines() if "left staged" in line]
+    assert left.endswith(" are left staged: 3 rows changed, more than --max-changed-rows 1")
+    assert set(re.findall(r"\w+", left)) >= {"short", "counts", "totals", "lengths"}
+    assert "PROMOTE CHANGE applied; puts it in use, DROP CHANGE applied; removes it" in outcome.err
+    assert "counts,2,1,1,0,0" in place.answers("START QUERY ALL; COMPARE CHANGE applied; STOP QUERY ALL;")
+    assert "word,n\na,2\nbb,1\n" in place.answers("SELECT * FROM counts ORDER BY word;")
+    applied(place.apply("--max-changed-rows", "3"))
+    assert place.plan() == "nothing to do: 6 definitions unchanged\n"
+    script = "START QUERY ALL; INSERT INTO words VALUES ('a'), ('bb'); AWAIT QUERY ALL IDLE; VERIFY LIVE TABLE counts;"
+    answers = place.answers(f"{script} SELECT * FROM counts; SELECT t FROM totals; STOP QUERY ALL;")
+    assert "word,n\na,3\n" in answers and "t\n3\n" in answers
+    answers = place.answers(
+        "ROLLBACK CHANGE applied; START QUERY ALL; AWAIT QUERY ALL IDLE; SELECT t FROM totals;"
+    )
+    assert "t\n5\n" in answers
 
 
 @pytest.mark.slow
