@@ -7,6 +7,7 @@ from dataclasses import replace
 from streamsql.catalog import Catalog
 from streamsql.definitions import Change, Member
 from streamsql.errors import NameFault, RuleFault
+from streamsql.features.change import plan
 from streamsql.features.change.affected import affected_tables
 from streamsql.features.change.plan import (
     entries_to_drop,
@@ -154,6 +155,7 @@ def _drop_change(statement: DropChange, context: Context) -> Plan:
 
 
 PLANNERS: dict[type[Statement], object] = {
+    **plan.PLANNERS,
     BeginChange: begin,
     EndChange: _end_change,
     CreateChange: _create_change,

@@ -1,4 +1,4 @@
-"""Sets of staged changes: BEGIN CHANGE … END CHANGE, and the statements about a whole set.
+"""Sets of staged changes: BEGIN CHANGE … END CHANGE, and the statements about a whole set; with all handlers.
 
 Which set is open belongs to the session; the set itself is in the catalog.
 """
@@ -12,9 +12,9 @@ from streamsql.errors import RuleFault
 from streamsql.features.change.affected import affected_tables, staging_of
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of
-from streamsql.features.change.plan import planned_staging
-from streamsql.features.change.run import promote, roll_back
-from streamsql.features.change.staging import check_views, stage_tables, with_message
+from streamsql.features.change.plan import Staging, planned_staging
+from streamsql.features.change.run import OF_SINGLE_CHANGES, promote, roll_back
+from streamsql.features.change.staging import check_views, stage_stream, stage_tables, with_message
 from streamsql.features.change.statement import (
     BeginChange,
     Compare,
@@ -27,6 +27,7 @@ from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.results import Done, Result
+from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.generations import CURRENT, Generations
@@ -127,3 +128,14 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
             rows.append((name.value, *found.rows, found.gone, found.new, found.changed))
     columns = ("live table", "rows before", "rows after", "only before", "only after", "changed")
     return table(columns, rows, (1, 2, 3, 4, 5), "no live table is staged in it")
+
+
+PLANS: Answers = {Staging: stage_stream}
+DIRECT: Answers = {
+    **OF_SINGLE_CHANGES,
+    BeginChange: begin_change,
+    EndChange: end_change,
+    PromoteChange: promote_change,
+    RollbackChange: roll_back_change,
+    CompareChange: compare_change,
+}
