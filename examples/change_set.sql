@@ -24,7 +24,6 @@ CREATE OR REPLACE STREAM sold AS SELECT customer, amount FROM orders WHERE state
 CREATE OR REPLACE LIVE TABLE spent AS
 SELECT customer, sum(amount) AS amount, count(*) AS orders FROM sold GROUP BY customer;
 END CHANGE;
-SHOW STAGED;
 
 AWAIT QUERY ALL IDLE;
 COMPARE CHANGE paid;

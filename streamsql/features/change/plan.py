@@ -235,6 +235,18 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
         if name.value.casefold() in catalog.streams:
             raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
     changes = {staged_change(name, context).name: name for name in named}
+    for staged, name in changes.items():
+        read = staged_streams_of(catalog.queries[staged.casefold()].text, catalog)
+        left = [stream for stream in read if stream.casefold() not in streams]
+        if left:
+            together = ", ".join(map(quote_name, (*left, *(n.value for n in names))))
+            raise NameFault(
+                f"{name} reads {', '.join(left)}, which is staged, too",
+                detail="what reads a stream is staged with it; another SELECT may take the place of this one",
+                hint=f"DROP STAGED {together}; removes them together",
+                span=name.span,
+                code="IN_USE",
+            )
     for name in streams.values():
         for query in affected_tables([name.value], catalog):
             change = catalog.staged(query.name)
