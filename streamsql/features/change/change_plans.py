@@ -113,7 +113,7 @@ def _end_change(statement: EndChange, context: Context) -> Plan:
     change = catalog.changes.get(name.value.casefold()) or Change(name.value)
     names = [member.value for member in members_staged(change, catalog)]
     affected = affected_tables(names, catalog)
-    _, staged = planned_staging([q for q in affected if not catalog.staged(q.name)], context, name)
+    _, staged = planned_staging([q for q in affected if not catalog.staged(q.name)], context, name.span)
     whole = with_affected(change, catalog)
     after = staged.having(whole) if whole.members else staged.without("changes", change.name)
     return OpenChange(statement, "", after)

@@ -51,8 +51,9 @@ def end_change(parts: SessionParts, statement: EndChange) -> Result:
     names = [member.value for member in members_staged(change, catalog)]
     check_views(parts, [n for n in names if catalog.staged_stream(n)], statement.span)
     to_stage = [q for q in affected_tables(names, catalog) if _is_to_be_staged(parts, q.name)]
-    planned_staging(to_stage, parts.context(), name)
-    staged = stage_tables(parts, [staging_of(query, catalog) for query in to_stage])
+    planned_staging(to_stage, parts.context(), statement.span)
+    statements = [staging_of(query, catalog) for query in to_stage]
+    staged = stage_tables(parts, statements, statement.span)
     change = with_affected(change, parts.catalog)
     parts.open_change.clear()
     if not change.members:
