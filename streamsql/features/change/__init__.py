@@ -5,8 +5,8 @@ from streamsql.feature_registry import Feature
 FEATURE = Feature(
     __name__,
     statements="statement",
-    planners="planners",
-    handlers="handlers",
+    planners="change_plans",
+    handlers="change_sets",
     extends={
         "reopened": "swap:complete",
         "statement": "change_plans:within",

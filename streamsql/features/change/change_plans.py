@@ -7,6 +7,7 @@ from dataclasses import replace
 from streamsql.catalog import Catalog
 from streamsql.definitions import Change, Member
 from streamsql.errors import NameFault, RuleFault
+from streamsql.features.change import plan
 from streamsql.features.change.affected import affected_tables
 from streamsql.features.change.plan import (
     entries_to_drop,
@@ -112,7 +113,7 @@ def _end_change(statement: EndChange, context: Context) -> Plan:
     change = catalog.changes.get(name.value.casefold()) or Change(name.value)
     names = [member.value for member in members_staged(change, catalog)]
     affected = affected_tables(names, catalog)
-    _, staged = planned_staging([q for q in affected if not catalog.staged(q.name)], context, name)
+    _, staged = planned_staging([q for q in affected if not catalog.staged(q.name)], context, name.span)
     whole = with_affected(change, catalog)
     after = staged.having(whole) if whole.members else staged.without("changes", change.name)
     return OpenChange(statement, "", after)
@@ -154,6 +155,7 @@ def _drop_change(statement: DropChange, context: Context) -> Plan:
 
 
 PLANNERS: dict[type[Statement], object] = {
+    **plan.PLANNERS,
     BeginChange: begin,
     EndChange: _end_change,
     CreateChange: _create_change,

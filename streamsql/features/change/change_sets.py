@@ -1,4 +1,4 @@
-"""Sets of staged changes: BEGIN CHANGE … END CHANGE, and the statements about a whole set.
+"""Sets of staged changes: BEGIN CHANGE … END CHANGE, and the statements about a whole set; with all handlers.
 
 Which set is open belongs to the session; the set itself is in the catalog.
 """
@@ -12,9 +12,9 @@ from streamsql.errors import RuleFault
 from streamsql.features.change.affected import affected_tables, staging_of
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of
-from streamsql.features.change.plan import planned_staging
-from streamsql.features.change.run import promote, roll_back
-from streamsql.features.change.staging import check_views, stage_tables, with_message
+from streamsql.features.change.plan import Staging, planned_staging
+from streamsql.features.change.run import OF_SINGLE_CHANGES, promote, roll_back
+from streamsql.features.change.staging import check_views, stage_stream, stage_tables, with_message
 from streamsql.features.change.statement import (
     BeginChange,
     Compare,
@@ -27,6 +27,7 @@ from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.results import Compared, Done, Result
+from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.generations import CURRENT, Generations
@@ -50,8 +51,9 @@ def end_change(parts: SessionParts, statement: EndChange) -> Result:
     names = [member.value for member in members_staged(change, catalog)]
     check_views(parts, [n for n in names if catalog.staged_stream(n)], statement.span)
     to_stage = [q for q in affected_tables(names, catalog) if _is_to_be_staged(parts, q.name)]
-    planned_staging(to_stage, parts.context(), name)
-    staged = stage_tables(parts, [staging_of(query, catalog) for query in to_stage])
+    planned_staging(to_stage, parts.context(), statement.span)
+    statements = [staging_of(query, catalog) for query in to_stage]
+    staged = stage_tables(parts, statements, statement.span)
     change = with_affected(change, parts.catalog)
     parts.open_change.clear()
     if not change.members:
@@ -132,3 +134,14 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
     if not rows:
         return shown
     return Compared(shown.notes, shown.columns, shown.rows, shown.numeric, differing=differing)
+
+
+PLANS: Answers = {Staging: stage_stream}
+DIRECT: Answers = {
+    **OF_SINGLE_CHANGES,
+    BeginChange: begin_change,
+    EndChange: end_change,
+    PromoteChange: promote_change,
+    RollbackChange: roll_back_change,
+    CompareChange: compare_change,
+}

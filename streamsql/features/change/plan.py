@@ -93,15 +93,15 @@ def stage_stream(statement: CreateStream, context: Context) -> Plan:
     if in_set:
         return Staging(define, None, catalog.having(aside), notes=define.notes)
     staged = replace(context, catalog=catalog.having(aside))
-    statements, after = planned_staging(affected_tables([stream.name], staged.catalog), staged, name)
+    statements, after = planned_staging(affected_tables([stream.name], staged.catalog), staged, name.span)
     return Staging(define, statements, after, notes=define.notes)
 
 
 def planned_staging(
-    tables: Iterable[Query], context: Context, name: Name
+    tables: Iterable[Query], context: Context, place: Span
 ) -> tuple[tuple[CreateLiveTable, ...], Catalog]:
-    """(the statements that stage live tables, the catalog with them). name: of the stream that they read, for
-    faults. Raises RuleFault for a live table that cannot be computed from it.
+    """(the statements that stage live tables, the catalog with them). place: of what they read, for faults.
+    Raises RuleFault for a live table that cannot be computed from that.
     """
     catalog = context.catalog
     statements = tuple(staging_of(query, catalog) for query in tables)
@@ -113,17 +113,20 @@ def planned_staging(
         try:
             planned = create_live_table(statement, replace(context, catalog=catalog))
         except StreamsqlError as fault:
-            table = quote_name(statement.name.value)
-            raise RuleFault(
-                f"{table} reads {name}, and cannot be staged with it",
-                detail="\n".join(filter(None, (fault.message, fault.detail))),
-                hint=f"BEGIN CHANGE name; CREATE OR REPLACE STREAM {quote_name(name.value)} …; "
-                f"CREATE OR REPLACE LIVE TABLE {table} …; END CHANGE; changes both",
-                span=name.span,
-                code=fault.code,
-            ) from fault
+            raise cannot_follow(statement.name.value, fault, place) from fault
         catalog = planned.applied(catalog)
     return statements, catalog
+
+
+def cannot_follow(table: str, fault: StreamsqlError, place: Span) -> RuleFault:
+    """The error of a live table that is staged because of what it reads, and cannot be computed from that."""
+    return RuleFault(
+        f"the live table {table} cannot be computed from the change",
+        detail="\n".join(filter(None, (fault.message, fault.detail))),
+        hint=f"BEGIN CHANGE name; …; CREATE OR REPLACE LIVE TABLE {quote_name(table)} …; END CHANGE;",
+        span=place,
+        code=fault.code,
+    )
 
 
 def _check_can_be_staged(old: Stream | None, new: Stream, span: Span) -> None:
@@ -235,6 +238,18 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
         if name.value.casefold() in catalog.streams:
             raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
     changes = {staged_change(name, context).name: name for name in named}
+    for staged, name in changes.items():
+        read = staged_streams_of(catalog.queries[staged.casefold()].text, catalog)
+        left = [stream for stream in read if stream.casefold() not in streams]
+        if left:
+            together = ", ".join(map(quote_name, (*left, *(n.value for n in names))))
+            raise NameFault(
+                f"{name} reads {', '.join(left)}, which is staged, too",
+                detail="what reads a stream is staged with it; another SELECT may take the place of this one",
+                hint=f"DROP STAGED {together}; removes them together",
+                span=name.span,
+                code="IN_USE",
+            )
     for name in streams.values():
         for query in affected_tables([name.value], catalog):
             change = catalog.staged(query.name)

@@ -290,7 +290,7 @@ def _compare(parts: SessionParts, statement: Compare) -> Result:
     return compare(parts, statement)
 
 
-DIRECT: Answers = {
+OF_SINGLE_CHANGES: Answers = {
     ShowStaged: show_staged,
     PreviewChange: preview_change,
     ShowGenerations: show_generations,

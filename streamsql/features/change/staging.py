@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from streamsql.connectors.option_values import placed
 from streamsql.definitions import promoted_name, staged_name
-from streamsql.errors import Note, RuleFault, Span
+from streamsql.errors import Cancelled, Note, RuleFault, Span
 from streamsql.features.change.affected import relations_over
-from streamsql.features.change.plan import Staging
+from streamsql.features.change.plan import Staging, cannot_follow
 from streamsql.language.names_read import relations_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.live_table import CreateLiveTable
@@ -22,6 +22,7 @@ from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.streaming.readers import reads
 from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import create_drop, start_stop
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.csv_headers import check_headers
@@ -44,7 +45,7 @@ def stage_stream(parts: SessionParts, plan: Staging, statement: CreateStream) ->
     if plan.statements is None:
         return Done(notes, f"staged: stream {entry.name}")
     try:
-        staged = stage_tables(parts, plan.statements)
+        staged = stage_tables(parts, plan.statements, statement.name.span)
     except BaseException:
         parts.undefine("aside", name)
         if before is not None:
@@ -61,8 +62,10 @@ def with_message(staged: list[Started], notes: Iterable[Note], text: str) -> Res
     return Started(told, tuple(names), text, False) if names else Done(told, text)
 
 
-def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable]) -> list[Started]:
-    """Stage live tables, each after those that it reads. Where one fails, none of them is staged."""
+def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable], place: Span) -> list[Started]:
+    """Stage live tables, each after those that it reads. Where one fails, none of them is staged. place: of
+    what they read, for its fault.
+    """
     results = list[Started]()
     begun = list[str]()
     try:
@@ -72,10 +75,12 @@ def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable]) -> 
             result = start_stop.PLANS[type(plan)](parts, plan, statement)
             assert isinstance(result, Started)
             results.append(result)
-    except BaseException:
+    except BaseException as error:
         for table in reversed(begun):
             drop_staged(parts, table, statement)
-        raise
+        if isinstance(error, Cancelled) or not isinstance(error, Exception):
+            raise
+        raise cannot_follow(begun[-1], translate(error), place) from error
     return results
 
 

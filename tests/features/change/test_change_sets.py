@@ -214,3 +214,22 @@ def test_a_script_that_leaves_it_open_says_so(processes: None, tmp_path: Path) -
     done = run_process("--workspace", str(tmp_path / "w"), "-e", more)
     assert done.code == 0, done.err
     assert "a,3" in done.out.replace(" ", "") or "3" in done.out
+
+
+def test_a_table_that_must_change_too_is_named(console: Console) -> None:
+    """An error of END CHANGE leaves the set open."""
+    console.run(
+        "CREATE STREAM base (k STRING, n INT) USING values; CREATE STREAM s AS SELECT k, n FROM base;"
+        "CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM s GROUP BY k;"
+        "INSERT INTO base VALUES ('a', 1); BEGIN CHANGE c; CREATE OR REPLACE STREAM s AS SELECT k, n AS m FROM base;"
+    )
+    fault = refusal(console, "END CHANGE;")
+    assert fault.message == "the live table t cannot be computed from the change"
+    assert "no column n" in fault.detail
+    assert console.session.summary().change == "c"
+    assert [row[0] for row in console.rows("SHOW STAGED;")] == ["s"]
+    console.run(
+        "CREATE OR REPLACE LIVE TABLE t AS SELECT k, sum(m) AS total FROM s GROUP BY k; END CHANGE;"
+        "AWAIT QUERY ALL IDLE; PROMOTE CHANGE c; AWAIT QUERY ALL IDLE; VERIFY LIVE TABLE t;"
+    )
+    assert console.rows("SELECT * FROM t;") == [("a", 1)]

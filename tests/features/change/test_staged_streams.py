@@ -260,8 +260,11 @@ def test_what_cannot_be_staged(console: Console, tmp_path: Path) -> None:
         if word:
             assert fault.span is not None and statement[fault.span.start : fault.span.end] == word, statement
     assert console.rows("SHOW STAGED;") == []
-    fault = refusal(console, "CREATE OR REPLACE STREAM s STAGED AS SELECT k FROM base;")
-    assert "n" in fault.message or "n" in fault.detail
+    text = "CREATE OR REPLACE STREAM s STAGED AS SELECT k FROM base;"
+    fault = refusal(console, text)
+    assert fault.message == "the live table t cannot be computed from the change"
+    assert "no column n" in fault.detail and fault.hint.startswith("BEGIN CHANGE")
+    assert fault.span is not None and text[fault.span.start : fault.span.end] == "s"
     assert console.rows("SHOW STAGED;") == [], "of what fails nothing is left"
     assert rows(console) == BEFORE
 
