@@ -21,6 +21,7 @@ from streamsql.definitions import (
     Sink,
     Stream,
     Table,
+    before_name,
     is_staged,
     promoted_name,
     staged_name,
@@ -134,13 +135,17 @@ class Catalog:
 
     def with_changes(self) -> Catalog:
         """The catalog as a staged change reads it: each live table that has a staged change is that."""
-        changes = (query for query in self.named(None) if is_staged(query.name))
+        changes = (query for query in self.named(None) if is_staged(query.name) and not query.into)
         aliases = {promoted_name(q.name).casefold(): self.sinks[q.name.casefold()] for q in changes}
         return replace(self, sinks={**self.sinks, **aliases}) if aliases else self
 
     def staged(self, table: str) -> Query | None:
         """The query of the staged change of a live table, if there is one."""
         return self.queries.get(staged_name(table).casefold())
+
+    def changes_of(self, query: str) -> list[Query]:
+        """The queries of the staged change of a query: that of an INSERT also has one with the rows before."""
+        return [change for name in (query, before_name(query)) if (change := self.staged(name))]
 
     def stages_of(self, query: str) -> list[Query]:
         """The queries of the stages of another, in their order."""

@@ -36,6 +36,7 @@ HISTORY = "history"
 """NAME$history_… is the stream of the rows that BACKFILL of the live table NAME has read."""
 
 _STAGED = re.compile(r"\$staged(?=$|\$)", re.IGNORECASE)
+_BEFORE = "$before"
 
 
 def staged_name(table: str) -> str:
@@ -46,6 +47,16 @@ def staged_name(table: str) -> str:
 def promoted_name(name: str) -> str:
     """The name that a live table or a stage of a staged change has once it is promoted; others stay."""
     return _STAGED.sub("", name, count=1)
+
+
+def before_name(query: str) -> str:
+    """The name of the staged change of an INSERT that is none: it has the rows that its query writes now."""
+    return f"{query}{_BEFORE}"
+
+
+def is_before(name: str) -> bool:
+    """Whether a name is `before_name`, or that of the live table or query of it."""
+    return promoted_name(name).casefold().endswith(_BEFORE)
 
 
 def is_staged(name: str) -> bool:
@@ -226,7 +237,8 @@ class Query:
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
     computed again after their micro-batches; owner: the query of which it is a stage; late: the sink of
     the rows that its watermark drops; retain: of an INSERT, the rows that each of its stages may keep, 0 for
-    the default; backfill: of a live table; its text then reads the history, too.
+    the default; backfill: of a live table; its text then reads the history, too; into: of the staged change
+    of an INSERT, whose live table has its rows, the sinks that it will write into.
     """
 
     name: str
@@ -244,6 +256,7 @@ class Query:
     late: str = ""
     retain: int = 0
     backfill: Backfill | None = None
+    into: tuple[str, ...] = ()
 
     @property
     def sink(self) -> str:
@@ -264,7 +277,7 @@ class Query:
         and limit.
         """
         clauses = clauses_sql(self.mode, self.trigger, self.restart, self.late)
-        if self.live_table and sink:
+        if self.live_table and sink and not self.into:
             if sink.key:
                 clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")
             if sink.retain != DEFAULT_RETAIN:
@@ -280,12 +293,13 @@ class Query:
             clauses.append(f"CHECKPOINT {quote(redact_text(self.checkpoint))}")
         if self.retain:
             clauses.append(f"RETAIN {self.retain} ROWS")
-        named = [f"AS QUERY {quote_name(self.name)}", *clauses]
+        named = [f"AS QUERY {quote_name(promoted_name(self.name))}", *clauses]
         if self.together:
             return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {redact(self.text)}\nEND"
-        into = "INSERT INTO " + ", ".join(map(quote_name, self.sinks))
+        into = "INSERT INTO " + ", ".join(map(quote_name, self.into or self.sinks))
         if self.columns:
             into += f" ({', '.join(map(quote_name, self.columns))})"
+        into += " STAGED" if self.into else ""
         return "\n  ".join([into, *named, redact(self.text)])
 
 

@@ -181,7 +181,8 @@ class Run(Plan):
     what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
     refuses it in every output mode; by_hand: the hint where that is switched off; pace: when micro-batches
     begin where the query has no trigger of its own; history: what reads the history of BACKFILL, before the
-    query starts.
+    query starts. Of a staged INSERT, becomes: the sinks that it will write into; before: the plan of the hidden
+    live table with the rows that its query writes now.
     """
 
     query: Query
@@ -203,6 +204,8 @@ class Run(Plan):
     by_hand: str = ""
     pace: Trigger | None = None
     history: Write | None = None
+    becomes: tuple[Target, ...] = ()
+    before: Run | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the live table exists and IF NOT EXISTS keeps it."""
@@ -211,6 +214,7 @@ class Run(Plan):
     def applied(self, catalog: Catalog) -> Catalog:
         if self.transient or self.exists(catalog):
             return catalog
+        catalog = self.before.applied(catalog) if self.before else catalog
         return catalog.having(self.query, *((self.sink,) if self.define else ()))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamsql.catalog import Catalog
 from streamsql.definitions import Query, is_staged, promoted_name
 from streamsql.errors import NameFault
 from streamsql.features.change.statement import Compare, DropStaged, Promote, Rollback
@@ -15,21 +16,35 @@ from streamsql.plan.statements.refreshes import check_unread
 
 
 def staged_change(name: Name, context: Context) -> Query:
-    """The query of the staged change of a live table. Raises NameFault without one."""
-    table = context.catalog.live_table(name)
-    query = context.catalog.staged(table.name)
+    """The query of the staged change of a live table, or of a query into a sink. Raises NameFault without one."""
+    changed = changed_entry(name, context.catalog)
+    query = context.catalog.staged(changed)
     if query is None:
-        raise NameFault(
-            f"nothing is staged for {table.name}",
-            hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(table.name)} STAGED AS SELECT …",
-            span=name.span,
-            code="NOT_STAGED",
-        )
+        of = context.catalog.queries.get(changed.casefold())
+        hint = f"CREATE OR REPLACE LIVE TABLE {quote_name(changed)} STAGED AS SELECT …"
+        if of is not None and not of.live_table:
+            into = ", ".join(map(quote_name, of.sinks))
+            hint = f"INSERT INTO {into} STAGED AS QUERY {quote_name(changed)} SELECT …"
+        raise NameFault(f"nothing is staged for {changed}", hint=hint, span=name.span, code="NOT_STAGED")
     return query
 
 
+def changed_entry(name: Name, catalog: Catalog) -> str:
+    """The name of the live table, or of the query into a sink, that a statement means. Raises NameFault."""
+    query = catalog.queries.get(name.value.casefold())
+    return query.name if query and not query.live_table else catalog.live_table(name).name
+
+
 def _compare(statement: Compare, context: Context) -> Plan:
-    staged_change(statement.name, context)
+    query = staged_change(statement.name, context)
+    if statement.query != bool(query.into):
+        name = quote_name(promoted_name(query.name))
+        raise NameFault(
+            f"{name} is a {'query into a sink' if query.into else 'live table'}",
+            hint=f"COMPARE {'QUERY' if query.into else 'LIVE TABLE'} {name};",
+            span=statement.name.span,
+            code="WRONG_KIND",
+        )
     return Direct(statement)
 
 
@@ -54,15 +69,16 @@ def _promote(statement: Promote, context: Context) -> Plan:
 
 def _rollback(statement: Rollback, context: Context) -> Plan:
     for name in statement.names:
-        context.catalog.live_table(name)
+        changed_entry(name, context.catalog)
     return Direct(statement)
 
 
 def _drop(statement: DropStaged, context: Context) -> Plan:
-    query = staged_change(statement.name, context)
-    check_unread(statement.name, query.name, context.catalog)
-    table = context.catalog.live_table(statement.name)
-    return Drop("staged change of", table.name, tuple(entries_of(query, context.catalog)))
+    query, catalog = staged_change(statement.name, context), context.catalog
+    check_unread(statement.name, query.name, catalog)
+    name = changed_entry(statement.name, catalog)
+    entries = (entry for change in catalog.changes_of(name) for entry in entries_of(change, catalog))
+    return Drop("staged change of", name, tuple(entries))
 
 
 PLANNERS: dict[type[Statement], object] = {

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from streamsql.definitions import is_staged, promoted_name, staged_name
+from streamsql.definitions import is_before, is_staged, promoted_name, staged_name
 from streamsql.features.change.statement import ShowGenerations, ShowStaged
 from streamsql.results import Result
 from streamsql.runtime.engine.moments import brief
@@ -22,10 +22,23 @@ from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
 def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
     rows = []
     for query in parts.catalog.named(None):
-        if is_staged(query.name):
-            rows.append((promoted_name(query.name), *_progress(parts, query.name)))
-    columns = ("name", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "last error")
-    return table(columns, rows, (2, 3, 4, 5, 6), "nothing is staged")
+        if is_staged(query.name) and not is_before(query.name):
+            kind = "query" if query.into else "live table"
+            rows.append((promoted_name(query.name), kind, *_progress(parts, query.name)))
+    columns = (
+        "name",
+        "kind",
+        "status",
+        "batch",
+        "rows in",
+        "of",
+        "%",
+        "rows",
+        "running",
+        "left",
+        "last error",
+    )
+    return table(columns, rows, (3, 4, 5, 6, 7), "nothing is staged")
 
 
 def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:

@@ -28,22 +28,25 @@ class PreviewChange(StatementWithBody):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Statement):
-    """key: the columns that identify a row, () for those of the live table; limit: the rows to be shown."""
+    """key: the columns that identify a row, () for those of the live table or sink; limit: the rows to be
+    shown; query: whether it is of a query that writes into a sink.
+    """
 
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
     needs_spark: ClassVar[bool] = True
-    refers: ClassVar[str] = "live_table"
 
     name: Name
     key: tuple[Name, ...] = ()
     limit: int = SHOWN
+    query: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
         written = clause(node, "MostShown")
         number = written.get("Number") if written else None
-        return {"limit": count_of(number, "LIMIT takes a whole number of rows")} if number else {}
+        limit = {"limit": count_of(number, "LIMIT takes a whole number of rows")} if number else {}
+        return limit | {"query": node.has("QueryName")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +57,11 @@ class Promote(Statement):
     changes_workspace: ClassVar[bool] = True
 
     names: tuple[Name, ...]
+    duplicates: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"names": names_of(node, "LiveTableName")}
+        return {"names": names_of(node, "QueryName"), "duplicates": node.has("WithDuplicates")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +75,13 @@ class Rollback(Statement):
 
     names: tuple[Name, ...]
     generation: int | None = None
+    duplicates: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        number, names = node.get("Number"), names_of(node, "LiveTableName")
+        number, names = node.get("Number"), names_of(node, "QueryName")
         generation = count_of(number, "GENERATION takes a whole number") if number else None
-        return {"names": names, "generation": generation}
+        return {"names": names, "generation": generation, "duplicates": node.has("WithDuplicates")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +89,7 @@ class DropStaged(Statement):
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
     changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "live_table"
+    refers: ClassVar[str] = "query"
 
     name: Name
 

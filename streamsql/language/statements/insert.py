@@ -14,6 +14,7 @@ from streamsql.language.statements.base import (
     Name,
     QueryClauses,
     Statement,
+    clause,
 )
 from streamsql.language.statements.binder import bind
 from streamsql.language.statements.spark import Spark
@@ -32,12 +33,13 @@ class Insert(QueryClauses, Statement):
     targets: tuple[Name, ...]
     query: Fragment
     columns: tuple[Name, ...] = ()
+    staged: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any] | Statement:
         if node.has("QueryStart"):
             return _insert_of(node, source)
-        return Spark() if node.has("SparkInsert") else {}
+        return Spark() if node.has("SparkInsert") else {"staged": clause(node, "Staged") is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,7 @@ class InsertSet(QueryClauses, Statement):
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        _check_not_staged(node)
         parts = node.all("SetInsert")
         end = node.all(";")[-1].span.end
         inserts = tuple(bind(Insert, part, source) for part in parts)
@@ -73,6 +76,7 @@ def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
     for insert, part in zip(inserts, parts, strict=True):
         late = insert is not inserts[0] and part.get("InsertClause")
         wrong = late or part.get("ColumnNames")
+        _check_not_staged(part)
         if wrong:
             raise SyntaxFault(
                 "one of several INSERTs takes no clause and no column list, except clauses in the first one",
@@ -91,6 +95,19 @@ def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
         of_spark=True,
         **clauses,
     )
+
+
+def _check_not_staged(node: Node) -> None:
+    """Raise SyntaxFault for STAGED in a statement of several INSERTs."""
+    staged = clause(node, "Staged")
+    if staged:
+        raise SyntaxFault(
+            "STAGED is for one INSERT, and not for a statement set",
+            detail="its sinks are written from one checkpoint, and each would need its own difference",
+            hint="a query for each INSERT; then each can be staged",
+            span=staged.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
 
 
 def _targets(part: Node, source: Source) -> str:
