@@ -10,7 +10,16 @@ from pathlib import Path
 from streamsql.definitions import Query, is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, Span, StreamsqlError
 from streamsql.features.change.compare import compare
+from streamsql.features.change.plan import changed_entry
 from streamsql.features.change.preview_change import preview_change
+from streamsql.features.change.promote_query import (
+    Promotion,
+    check_rollback,
+    promotion,
+    query_promoted,
+    renumber_left,
+    take_over_query,
+)
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
@@ -26,7 +35,6 @@ from streamsql.features.change.swap import (
     finish,
     promoted,
     put_in_use,
-    renamed,
     saved,
     staged_generations,
 )
@@ -48,21 +56,31 @@ from streamsql.runtime.workspace.generations import CURRENT, Generations, Left, 
 
 def _promote(parts: SessionParts, statement: Promote) -> Result:
     """Put staged changes in use. Until that is done, an error or Ctrl-C leaves all queries as they were."""
-    places = {parts.catalog.live_table(name).name: name.span for name in statement.names}
+    places = {changed_entry(name, parts.catalog): name.span for name in statement.names}
     staged = [staged_name(table) for table in places]
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
-    nexts, catalog = list[Next](), parts.catalog
+    nexts, catalog, promotions = list[Next](), parts.catalog, list[Promotion]()
+    drained = lambda name: Step(partial(_drain, parts, name), partial(_again, parts, name))  # noqa: E731
     for query in changes:
         name = promoted_name(query.name)
         _check_change(parts, query, places)
         generation, stages = staged_generations(parts, name)
         assert generation is not None
-        catalog = promoted(catalog, name)
-        definition = renamed(query).sql(catalog.sinks[name.casefold()])
+        if query.into:
+            promotions.append(
+                promotion(parts, query, drained, duplicates=statement.duplicates, span=places[name])
+            )
+            catalog = query_promoted(catalog, name)
+        else:
+            catalog = promoted(catalog, name)
+        definition = catalog.queries[name.casefold()].sql(catalog.sinks.get(name.casefold()))
         nexts.append(Next(name, generation, definition, stages))
 
     def take_over(table: str) -> None:
         staged = staged_name(table)
+        if parts.catalog.queries[staged.casefold()].into:
+            _forget(parts, staged)
+            return take_over_query(parts, table)
         for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
             rows = parts.live.loaded(old.casefold())
             _forget(parts, old)
@@ -70,8 +88,10 @@ def _promote(parts: SessionParts, statement: Promote) -> Result:
                 parts.live[promoted_name(old).casefold()] = rows
         parts.current.update(lambda catalog: promoted(catalog, table))
 
-    drains = [Step(partial(_drain, parts, q.name), partial(_again, parts, q.name)) for q in changes]
-    return _swap(parts, nexts, drains, take_over, "promoted")
+    before = [drained(query.name) for query in changes if not query.into]
+    before += [step for promoted_query in promotions for step in promoted_query.before()]
+    after = [step for promoted_query in promotions for step in promoted_query.after()]
+    return _swap(parts, nexts, before, after, take_over, "promoted")
 
 
 def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
@@ -104,7 +124,10 @@ def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span])
 
 
 def _drain(parts: SessionParts, name: str) -> None:
-    """Stop a query once it has processed all available input. Raises its fault, Cancelled."""
+    """Stop a query once it has processed all available input; one that was stopped before is started for that.
+    Raises its fault, Cancelled.
+    """
+    _again(parts, name)
     stop_queries(StopQuery(name=Name(name), drain=True), parts)
 
 
@@ -112,19 +135,24 @@ def _rollback(parts: SessionParts, statement: Rollback) -> Result:
     """Bring earlier generations back. Until that is done, an error or Ctrl-C leaves all queries as they
     were.
     """
-    places = {parts.catalog.live_table(name).name: name.span for name in statement.names}
-    tables = [q.name for q in parts.catalog.upstream(*places) if q.name in places]
-    nexts, catalog = list[Next](), parts.catalog
+    places = {changed_entry(name, parts.catalog): name.span for name in statement.names}
+    queries = [name for name in places if not parts.catalog.queries[name.casefold()].live_table]
+    tables = [*(q.name for q in parts.catalog.upstream(*places) if q.name in places), *queries]
+    nexts, catalog, after = list[Next](), parts.catalog, list[Step]()
     for table in tables:
         left = _left(parts, table, statement, places[table])
         catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
+        if table in queries:
+            old = catalog.queries[table.casefold()]
+            check_rollback(parts, table, old, duplicates=statement.duplicates, span=places[table])
+            after.append(Step(partial(renumber_left, parts, table, left.folder, places[table])))
         nexts.append(Next(table, left.folder, left.definition, left.stages))
-    after = catalog
+    whole = catalog
 
     def take_over(table: str) -> None:
-        parts.current.update(lambda old: after)
+        parts.current.update(lambda old: whole)
 
-    return _swap(parts, nexts, (), take_over, "rolled back")
+    return _swap(parts, nexts, (), after, take_over, "rolled back")
 
 
 def _left(parts: SessionParts, name: str, statement: Rollback, span: Span) -> Left:
@@ -164,11 +192,12 @@ def _swap(
     parts: SessionParts,
     nexts: Sequence[Next],
     before: Sequence[Step],
+    after: Sequence[Step],
     take_over: Callable[[str], None],
     word: str,
 ) -> Result:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
-    those that it reads; before: what is done first; take_over: puts the definition of a live table into the
+    those that it reads; before: what is done first; after: what is done once they are stopped; take_over: puts the definition of a live table into the
     catalog; word: what is done to them. A live table that was stopped stays stopped.
     """
     tables = [following.table for following in nexts]
@@ -182,7 +211,7 @@ def _swap(
     statement = parts
     with parts.cancel.holding(parts.queries.starting):
         stops = [Step(partial(stop, table), partial(_again, parts, table)) for table in reversed(went_on)]
-        run_steps((*before, *stops, Step(lambda: put_in_use(parts, nexts), final=True)))
+        run_steps((*before, *stops, *after, Step(lambda: put_in_use(parts, nexts), final=True)))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
         for table in tables:
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
@@ -205,7 +234,8 @@ def _swap(
     several = len(nexts) > 1
     text = f"{', '.join(tables)} {'are' if several else 'is'} {word}: "
     text += f"generation{'s' * several} {numbers} {'are' if several else 'is'} in use"
-    if all(old) and parts.store is not None:
+    queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
+    if all(old) and parts.store is not None and all(query and query.live_table for query in queries):
         back = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"
         text += f"; ROLLBACK {', '.join(map(quote_name, tables))}; brings {back} back"
     return Done(notes, text)
