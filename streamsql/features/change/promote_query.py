@@ -190,7 +190,9 @@ def _needed(parts: SessionParts, name: str, way: str) -> Sequence[str]:
 
 def check_files(parts: SessionParts, name: str, sink: Sink, link: str, span: Span) -> None:
     """Raise RuleFault for a query with state whose micro-batches are numbered in a folder of files."""
-    if connector(Name(sink.connector)).keeps_log and keeps_state(_generation(parts, name, link) / "checkpoint"):
+    if connector(Name(sink.connector)).keeps_log and keeps_state(
+        _generation(parts, name, link) / "checkpoint"
+    ):
         raise not_into_files(name, sink.name, span)
 
 
@@ -269,5 +271,3 @@ def renumber_left(parts: SessionParts, name: str, generation: Path, span: Span) 
     if keeps_state(generation / "checkpoint"):
         raise not_into_files(name, sink.name, span)
     renumber(generation / "checkpoint", newest_batch(_generation(parts, name, CURRENT) / "checkpoint"))
-
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ def begin_anew(checkpoint: Path, number: int) -> None:
         (checkpoint / log).mkdir(parents=True)
         for n in range(max(0, number - 1), number + 1):
             write_file(checkpoint / log / str(n), lambda file, content=content: file.write(content))
+    identity = json.dumps({"id": str(uuid.uuid4())}).encode()
+    write_file(checkpoint / "metadata", lambda file: file.write(identity))
 
 
 def _newest(checkpoint: Path, log: str) -> int:

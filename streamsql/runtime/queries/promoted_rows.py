@@ -39,7 +39,9 @@ def keep_promoted_rows(generation: Path, before: Any, after: Any, keys: Sequence
         value = F.col("`" + name.replace("`", "``") + "`") if name else F.lit(None)
         columns.append(value.cast(field.dataType).alias(field.name))
     whole = identified(after, list(keys))
-    rows, gone = (_newest(to_arrow(frame)) for frame in (whole, identified(before.select(*columns), list(keys))))
+    rows, gone = (
+        _newest(to_arrow(frame)) for frame in (whole, identified(before.select(*columns), list(keys)))
+    )
     gone = gone.filter(pc.invert(pc.is_in(gone["__key"], value_set=rows["__key"].combine_chunks())))
     schema = whole.schema.jsonValue()
     for field in schema["fields"]:
