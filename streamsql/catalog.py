@@ -144,7 +144,7 @@ class Catalog:
         return self.queries.get(staged_name(table).casefold())
 
     def changes_of(self, query: str) -> list[Query]:
-        """The queries of the staged change of a query: that of an INSERT also has one with the rows before."""
+        """The queries of the staged change of a query; that of an INSERT has one more, of the rows before."""
         return [change for name in (query, before_name(query)) if (change := self.staged(name))]
 
     def stages_of(self, query: str) -> list[Query]:

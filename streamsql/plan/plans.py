@@ -181,8 +181,8 @@ class Run(Plan):
     what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
     refuses it in every output mode; by_hand: the hint where that is switched off; pace: when micro-batches
     begin where the query has no trigger of its own; history: what reads the history of BACKFILL, before the
-    query starts. Of a staged INSERT, becomes: the sinks that it will write into; before: the plan of the hidden
-    live table with the rows that its query writes now.
+    query starts. Of a staged INSERT, becomes: the sinks that it will write into; before: the plan of the
+    hidden live table with the rows that its query writes now.
     """
 
     query: Query

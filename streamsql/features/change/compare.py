@@ -58,8 +58,8 @@ def compare(parts: SessionParts, statement: Compare) -> Compared:
 
 
 def _sides(parts: SessionParts, statement: Compare) -> list[str]:
-    """The folded names of the live tables that are compared. Of a query into a sink these are hidden ones: with
-    the rows that it writes, and with those that its staged change would write.
+    """The folded names of the live tables that are compared. Of a query into a sink they are hidden: the
+    rows that it writes, and those that its staged change would write.
     """
     if statement.query:
         query = parts.catalog.query(statement.name).name

@@ -16,7 +16,9 @@ from streamsql.plan.statements.refreshes import check_unread
 
 
 def staged_change(name: Name, context: Context) -> Query:
-    """The query of the staged change of a live table, or of a query into a sink. Raises NameFault without one."""
+    """The query of the staged change of a live table, or of a query into a sink. Raises NameFault without
+    one.
+    """
     changed = changed_entry(name, context.catalog)
     query = context.catalog.staged(changed)
     if query is None:

@@ -1,7 +1,7 @@
 """PROMOTE and ROLLBACK of a query that writes into a sink.
 
-A sink with KEY gets the rows of the change, and loses the keys that these do not have. Other sinks keep what was
-written: FROM NOW the change goes on where the query stops; else all of its rows are written, WITH DUPLICATES.
+A sink with KEY gets the rows of the change, and loses the keys that these do not have. Other sinks keep what
+was written: FROM NOW the change goes on where the query stops; else it writes all rows, WITH DUPLICATES.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from streamsql.catalog import Catalog
@@ -37,16 +36,16 @@ from streamsql.runtime.queries.start_steps import Step
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
 
 DIFFERENCE, GO_ON, SAME_POINT, ANEW = "difference", "go on", "same point", "anew"
-"""What PROMOTE does with the sink of a query: it gets the difference; the change goes on, from there or where the
-query stops; it writes all rows."""
+"""What PROMOTE does with the sink of a query: it gets the difference; the change goes on, from where it is or
+where the query stops; the change writes all rows."""
 _TRIES = 5
 """So often both queries process their input until they stand at the same point."""
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """The promotion of the staged change of a query. way: one of the above; drained: a step after which a query
-    has processed all available input, and is stopped.
+    """The promotion of the staged change of a query. way: one of the above; drained: a step after which a
+    query has processed all available input, and is stopped.
     """
 
     parts: SessionParts
@@ -89,7 +88,7 @@ class Promotion:
         for name, rows in zip(names, sides, strict=True):
             if rows.dropped:
                 raise RuleFault(
-                    f"only the last {rows.retain:,} rows of {name} are kept, and its sink would lack the others",
+                    f"only the last {rows.retain:,} rows of {name} are kept; the sink lacks others",
                     hint="INSERT INTO … STAGED RETAIN n ROWS … keeps more",
                     code="LIMIT_REACHED",
                 )
@@ -110,8 +109,8 @@ class Promotion:
             self.drained(self.name).do()
         raise RuleFault(
             f"{self.name} and its staged change do not come to the same point of their input",
-            detail=f"new rows come all the time, or the change reads other streams; {self.name} would write rows"
-            " twice, or leave rows out",
+            detail="new rows come all the time, or the change reads other streams; rows would be written twice,"
+            " or left out",
             hint=f"PROMOTE {quote_name(self.name)} WITH DUPLICATES; writes all rows from the beginning",
             code="QUERY_RUNNING",
         )
@@ -149,8 +148,8 @@ def promotion(
         raise RuleFault(
             f"the sink {sink.name} would get rows twice",
             detail=f"{name} has written rows into it, which stay: a {sink.meant} sink"
-            f"{' without KEY' if sink.meant == 'jdbc' else ''} only takes new ones; the change has been computed from"
-            " the beginning",
+            f"{' without KEY' if sink.meant == 'jdbc' else ''} takes only new ones; the change is"
+            " computed from the beginning",
             hint=f"PROMOTE {quote_name(name)} WITH DUPLICATES; writes all rows of the change, too;\n"
             "or stage it with FROM NOW: then what was written stays, and the change writes from now on",
             span=span,
@@ -223,7 +222,9 @@ def query_promoted(catalog: Catalog, name: str) -> Catalog:
 
 
 def take_over_query(parts: SessionParts, name: str) -> None:
-    """Put the definition of the staged change of a query into the catalog, and forget the hidden live tables."""
+    """Put the definition of the staged change of a query into the catalog, and forget the hidden live
+    tables.
+    """
     before = staged_name(before_name(name))
     if before.casefold() in parts.catalog.queries:
         forget_query(parts, before)
@@ -232,15 +233,15 @@ def take_over_query(parts: SessionParts, name: str) -> None:
 
 
 def remove_hidden_rows(parts: SessionParts, name: str) -> None:
-    """Remove the rows of the hidden live tables of a change that is promoted, as far as that is possible."""
+    """Remove the rows of the hidden live tables of a promoted change, as far as that is possible."""
     with suppress(OSError, StreamsqlError):
         Generations(parts.places.query(before_name(name)), STAGED).remove()
         shutil.rmtree(_generation(parts, name, CURRENT) / "rows", ignore_errors=True)
 
 
 def check_rollback(parts: SessionParts, name: str, old: Query, *, duplicates: bool, span: Span) -> None:
-    """Raise RuleFault for an earlier generation of a query with which its sink would have wrong rows. old: the
-    query that it is of.
+    """Raise RuleFault for an earlier generation of a query with which its sink would have wrong rows. old:
+    its query.
     """
     sink = parts.catalog.sinks[old.sinks[0].casefold()]
     if connector(Name(sink.connector)).keeps_in_step(sink):
@@ -248,15 +249,16 @@ def check_rollback(parts: SessionParts, name: str, old: Query, *, duplicates: bo
         raise RuleFault(
             f"{name} cannot be rolled back: {sink.name} has the rows of the query of now",
             detail="the earlier checkpoint knows nothing of the keys that were written since",
-            hint=f"{' '.join(staged.sql().split())}; then PROMOTE {quote_name(name)}; gives the sink the difference",
+            hint=f"{' '.join(staged.sql().split())}; then PROMOTE {quote_name(name)};"
+            " gives the sink the difference",
             span=span,
             code="ROWS_TWICE",
         )
     if not duplicates:
         raise RuleFault(
             f"the sink {sink.name} would get rows twice",
-            detail=f"the earlier generation of {name} goes on from its own checkpoint, and writes again what was"
-            " written since it was left",
+            detail=f"the earlier generation of {name} goes on from its own checkpoint, and writes again what"
+            " was written since it was left",
             hint=f"ROLLBACK {quote_name(name)} WITH DUPLICATES;",
             span=span,
             code="ROWS_TWICE",
@@ -264,7 +266,9 @@ def check_rollback(parts: SessionParts, name: str, old: Query, *, duplicates: bo
 
 
 def renumber_left(parts: SessionParts, name: str, generation: Path, span: Span) -> None:
-    """Let an earlier generation of a query write into the files of its sink again. Raises RuleFault, OSError."""
+    """Let an earlier generation of a query write into the files of its sink again. Raises RuleFault,
+    OSError.
+    """
     sink = parts.catalog.sinks[parts.catalog.queries[name.casefold()].sinks[0].casefold()]
     if not connector(Name(sink.connector)).keeps_log:
         return

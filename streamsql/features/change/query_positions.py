@@ -1,4 +1,4 @@
-"""Where the checkpoints of two queries over the same streams stand, and the numbers of their micro-batches."""
+"""Where the checkpoints of queries over the same streams stand, and the numbers of their micro-batches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LOGS = ("offsets", "commits")
 
 
 def position(checkpoint: Path) -> list[Any] | None:
-    """What a stopped query has read of each source: the offset, or the names of the files. None before its first
-    micro-batch. Raises OSError, ValueError.
+    """What a stopped query has read of each source: the offset, or the names of the files. None before its
+    first micro-batch. Raises OSError, ValueError.
     """
     newest = _newest(checkpoint, "commits")
     if newest < 0:
@@ -42,7 +42,9 @@ def keeps_state(checkpoint: Path) -> bool:
 
 
 def renumber(checkpoint: Path, number: int) -> None:
-    """Let the next micro-batch of a stopped query without state have a number behind this one. Raises OSError."""
+    """Let the next micro-batch of a stopped query without state have a number behind this one. Raises
+    OSError.
+    """
     newest = _newest(checkpoint, "commits")
     if newest < 0 or newest >= number:
         return
@@ -56,8 +58,8 @@ def renumber(checkpoint: Path, number: int) -> None:
 
 
 def begin_anew(checkpoint: Path, number: int) -> None:
-    """Let a stopped query begin with the first rows of its streams. number: its first micro-batch has a number
-    behind this one; -1 begins with 0, which a query with state does. Raises OSError.
+    """Let a stopped query begin with the first rows of its streams. number: its first micro-batch has a
+    number behind this one; -1 begins with 0, which a query with state does. Raises OSError.
     """
     newest = _newest(checkpoint, "offsets")
     head = (checkpoint / "offsets" / str(newest)).read_text("utf-8").splitlines() if newest >= 0 else []

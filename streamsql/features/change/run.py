@@ -124,8 +124,8 @@ def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span])
 
 
 def _drain(parts: SessionParts, name: str) -> None:
-    """Stop a query once it has processed all available input; one that was stopped before is started for that.
-    Raises its fault, Cancelled.
+    """Stop a query once it has processed all available input; one that is stopped is started for that. Raises
+    its fault, Cancelled.
     """
     _again(parts, name)
     stop_queries(StopQuery(name=Name(name), drain=True), parts)
@@ -197,8 +197,9 @@ def _swap(
     word: str,
 ) -> Result:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
-    those that it reads; before: what is done first; after: what is done once they are stopped; take_over: puts the definition of a live table into the
-    catalog; word: what is done to them. A live table that was stopped stays stopped.
+    those that it reads; before: what is done first; after: what is done once they are stopped; take_over:
+    puts the definition of a live table into the catalog; word: what is done to them. A live table that was
+    stopped stays stopped.
     """
     tables = [following.table for following in nexts]
     runs = [parts.queries.all.get(table.casefold()) for table in tables]

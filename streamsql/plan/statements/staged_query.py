@@ -27,7 +27,9 @@ def insert(statement: Insert, context: Context) -> Plan:
 
 
 def _staged(statement: Insert, context: Context) -> Run:
-    """The plan that builds the staged change of an INSERT, and the rows before. Raises NameFault, RuleFault."""
+    """The plan that builds the staged change of an INSERT, and the rows before. Raises NameFault,
+    RuleFault.
+    """
     query = changed_query(statement, context)
     written = statement.query_name or Name(query.name, statement.targets[0].span)
     _check_clauses(statement, query)
@@ -48,8 +50,8 @@ def _staged(statement: Insert, context: Context) -> Run:
 
 
 def changed_query(statement: Insert, context: Context) -> Query:
-    """The query of the catalog that an INSERT changes. Raises NameFault where it is none, or writes into other
-    sinks.
+    """The query of the catalog that an INSERT changes. Raises NameFault where it is none, or writes into
+    other sinks.
     """
     targets = statement.targets
     name = statement.query_name or replace(targets[0], value="_".join(t.value for t in targets))
@@ -115,7 +117,8 @@ def _checked(plan: Plan, query: Query, span: Span) -> Run:
             f"{query.name} gives its sink the changes of live tables, and cannot be staged itself",
             detail="it writes the difference by itself once a live table that it reads has changed",
             hint="CREATE OR REPLACE LIVE TABLE … STAGED changes the live table;"
-            f" or CREATE LIVE TABLE rows AS SELECT …; INSERT INTO {quote_name(query.sinks[0])} SELECT * FROM rows;",
+            " or CREATE LIVE TABLE rows AS SELECT …;"
+            f" INSERT INTO {quote_name(query.sinks[0])} SELECT * FROM rows;",
             span=span,
             code="NOT_STAGEABLE",
         )
@@ -159,8 +162,8 @@ def not_into_files(query: str, sink: str, span: Span | None) -> RuleFault:
     """The fault of a query with state that is to go on with another checkpoint in a folder of files."""
     return RuleFault(
         f"{query} keeps state, and cannot go on in the files of {sink} with another checkpoint",
-        detail="the log of the folder numbers the micro-batches, and Spark skips those with a number that is there;"
-        " the number of a checkpoint with state cannot be changed",
+        detail="the log of the folder numbers micro-batches, and Spark skips one that is there; those of a"
+        " checkpoint with state cannot be changed",
         hint="CREATE SINK with another path, and INSERT INTO it AS QUERY another_name",
         span=span,
         code="NOT_STAGEABLE",

@@ -97,7 +97,9 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
 
 
 def _start_before(parts: SessionParts, plan: plans.Run) -> None:
-    """Start the live table with the rows before, of a staged INSERT. Raises its fault: then nothing is staged."""
+    """Start the live table with the rows before, of a staged INSERT. Raises its fault: then nothing is
+    staged.
+    """
     if plan.before is None:
         return
     try:

@@ -1,6 +1,6 @@
-"""The rows that a promoted query gives its keyed sink before it goes on: those of the staged change, and the keys
-that these do not have any more. They are files of its generation, from before it is in use until they are
-written; a crash in between writes them again, by key.
+"""The rows that a promoted query gives its keyed sink before it goes on: those of the staged change, and the
+keys that these do not have any more. They are files of its generation from before it is in use until they
+are written; after a crash in between they are written again, by key.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _KIND, _GONE, _ROWS = "kind.json", "gone.arrow", "rows.arrow"
 
 
 def keep_promoted_rows(generation: Path, before: Any, after: Any, keys: Sequence[str]) -> None:
-    """Keep the rows of a DataFrame, and those of another one whose keys it does not have, as files. Of several
-    rows with the same key the last one counts. Raises OSError, exceptions of Spark.
+    """Keep the rows of a DataFrame, and those of another one whose keys it does not have, as files. Of
+    several rows with the same key the last one counts. Raises OSError, exceptions of Spark.
     """
     import pyarrow.compute as pc
     from pyspark.sql import functions as F
@@ -56,8 +56,8 @@ def keep_promoted_rows(generation: Path, before: Any, after: Any, keys: Sequence
 
 
 def write_promoted_rows(parts: QueryParts, plan: Run, generation: Path) -> None:
-    """Write the rows that are kept in a generation into its sink, if there are any. Raises faults, OSError, and
-    exceptions of Spark: then the next start writes them.
+    """Write the rows that are kept in a generation into its sink, if there are any. Raises faults, OSError,
+    and exceptions of Spark: then the next start writes them.
     """
     folder = generation / FOLDER
     if not (folder / _KIND).exists():

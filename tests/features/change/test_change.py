@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -300,16 +300,26 @@ def test_a_staged_change_is_there_on_the_next_day(opened: Open) -> None:
     assert sorted(opened().rows("SELECT * FROM t;")) == [("a", 9), ("b", 2)]
 
 
-def crashing(folder: Path, opened: Open, monkeypatch: pytest.MonkeyPatch, statement: str) -> Iterator[Opened]:
-    """The console that opens the workspace after a crash at each step of a statement that writes."""
+def crashing(
+    folder: Path,
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    statement: str,
+    *,
+    disk_at: Callable[[int], Disk] = lambda at: Disk(at, Crash),
+    by: int = 1,
+) -> Iterator[Opened]:
+    """The console that opens the workspace after a crash at each step of a statement that writes. by: of so many
+    steps, one.
+    """
     made = folder / "made"
     shutil.copytree(folder / "w", made, symlinks=True)
     at, crashed = 0, True
     while crashed:
-        at += 1
+        at += by
         console = opened()
         console.run("START QUERY ALL;" + IDLE)
-        disk = Disk(at, Crash)
+        disk = disk_at(at)
         monkeypatch.setattr(durable_files, "os", disk)
         try:
             console.run(statement)

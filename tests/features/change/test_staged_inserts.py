@@ -3,6 +3,7 @@
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from failing_disk import STEPS, Crash, Disk
 from test_change import IDLE, ROWS, STREAM, crashing, refusal, said
 from test_reopened import Open, opened  # noqa: F401  the fixture
 
@@ -305,7 +307,25 @@ def test_what_cannot_be_staged_is_said(console: Console, tmp_path: Path) -> None
 # ---- crashes
 
 
+class DiskOfSwap(Disk):
+    """Fails at a step from when PROMOTE keeps what its sink is to get; before, nothing is in use."""
+
+    begun = False
+
+    def __getattr__(self, name: str) -> Any:
+        step, real = super().__getattr__(name), getattr(os, name)
+        if name not in STEPS or self.begun:
+            return step
+
+        def until_it_begins(*arguments: Any) -> Any:
+            self.begun = self.begun or "to_write" in str(arguments[0])
+            return (step if self.begun else real)(*arguments)
+
+        return until_it_begins
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_crash_leaves_one_or_the_other_and_the_sink_follows(
     opened: Open,
     table: Callable[[], list[tuple[Any, ...]]],
@@ -319,7 +339,9 @@ def test_a_crash_leaves_one_or_the_other_and_the_sink_follows(
     console.session.close()
     shutil.copy(tmp_path / "x.db", tmp_path / "made.db")
     outcomes = []
-    for console in crashing(tmp_path, opened, monkeypatch, "PROMOTE q;"):
+    for console in crashing(
+        tmp_path, opened, monkeypatch, "PROMOTE q;", disk_at=lambda at: DiskOfSwap(at, Crash), by=3
+    ):
         assert console.warnings == []
         generations = console.rows("SHOW GENERATIONS OF q;")
         (in_use,) = (row[-1] for row in generations if row[2] == "in use")
