@@ -88,7 +88,7 @@ class Promotion:
         for name, rows in zip(names, sides, strict=True):
             if rows.dropped:
                 raise RuleFault(
-                    f"only the last {rows.retain:,} rows of {name} are kept; the sink lacks others",
+                    f"only the last {rows.retain:,} rows of {name} are kept: others are missing",
                     hint="INSERT INTO … STAGED RETAIN n ROWS … keeps more",
                     code="LIMIT_REACHED",
                 )
@@ -109,8 +109,8 @@ class Promotion:
             self.drained(self.name).do()
         raise RuleFault(
             f"{self.name} and its staged change do not come to the same point of their input",
-            detail="new rows come all the time, or the change reads other streams; rows would be written twice,"
-            " or left out",
+            detail="new rows come all the time, or the change reads other streams; rows would be written"
+            " twice, or left out",
             hint=f"PROMOTE {quote_name(self.name)} WITH DUPLICATES; writes all rows from the beginning",
             code="QUERY_RUNNING",
         )

@@ -59,7 +59,6 @@ class InsertSet(QueryClauses, Statement):
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        _check_not_staged(node)
         parts = node.all("SetInsert")
         end = node.all(";")[-1].span.end
         inserts = tuple(bind(Insert, part, source) for part in parts)
@@ -76,7 +75,6 @@ def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
     for insert, part in zip(inserts, parts, strict=True):
         late = insert is not inserts[0] and part.get("InsertClause")
         wrong = late or part.get("ColumnNames")
-        _check_not_staged(part)
         if wrong:
             raise SyntaxFault(
                 "one of several INSERTs takes no clause and no column list, except clauses in the first one",
@@ -95,19 +93,6 @@ def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
         of_spark=True,
         **clauses,
     )
-
-
-def _check_not_staged(node: Node) -> None:
-    """Raise SyntaxFault for STAGED in a statement of several INSERTs."""
-    staged = clause(node, "Staged")
-    if staged:
-        raise SyntaxFault(
-            "STAGED is for one INSERT, and not for a statement set",
-            detail="its sinks are written from one checkpoint, and each would need its own difference",
-            hint="a query for each INSERT; then each can be staged",
-            span=staged.span,
-            code="CLAUSE_NOT_SUPPORTED",
-        )
 
 
 def _targets(part: Node, source: Source) -> str:
