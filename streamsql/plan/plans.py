@@ -257,7 +257,7 @@ class Run(Plan):
                     t.sink.retain,
                     bool(t.sink.key) or t.shape.brings_changes,
                     **_hidden(t.shape),
-                    **({"strict": True} if t.sink.owner else {}),
+                    **({"strict": True} if t.sink.owner or (self.becomes and t.sink.key) else {}),
                 ),
             )
             for t in self.targets

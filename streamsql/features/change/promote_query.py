@@ -7,7 +7,7 @@ was written: FROM NOW the change goes on where the query stops; else it writes a
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import ENDLESS, connector
 from streamsql.definitions import Query, Sink, before_name, promoted_name, staged_name
-from streamsql.errors import RuleFault, Span, StreamsqlError
+from streamsql.errors import Note, RuleFault, Span, StreamsqlError
 from streamsql.features.change.query_positions import (
     begin_anew,
     keeps_state,
@@ -85,13 +85,6 @@ class Promotion:
     def _keep_difference(self) -> None:
         names = (staged_name(before_name(self.name)), self.change.name)
         sides = [self.parts.live[name.casefold()] for name in names]
-        for name, rows in zip(names, sides, strict=True):
-            if rows.dropped:
-                raise RuleFault(
-                    f"only the last {rows.retain:,} rows of {name} are kept: others are missing",
-                    hint="INSERT INTO … STAGED RETAIN n ROWS … keeps more",
-                    code="LIMIT_REACHED",
-                )
         before, after = (rows.now().frame(self.parts.spark) for rows in sides)
         keep_promoted_rows(self._generation, before, after, _sink(self.parts, self.change).key)
 
@@ -209,6 +202,15 @@ def _generation(parts: SessionParts, name: str, link: str) -> Path:
     return generation if generation is not None else Path(parts.places.query(name), link)
 
 
+def still_to_write(parts: SessionParts, promotions: Sequence[Promotion]) -> Iterator[Note]:
+    """Notes about promoted queries that do not run, and give their sink the difference once they do."""
+    for done in promotions:
+        running = parts.queries.all.get(done.name.casefold())
+        if done.way == DIFFERENCE and (running is None or running.status() not in BUSY):
+            start = f"START QUERY {quote_name(done.name)}; gives its sink the difference, and goes on"
+            yield Note("STAYS_STOPPED", f"{done.name} does not run: {start}")
+
+
 def query_promoted(catalog: Catalog, name: str) -> Catalog:
     """The catalog with the staged change of a query in its place."""
     change = catalog.staged(name)
@@ -234,6 +236,8 @@ def take_over_query(parts: SessionParts, name: str) -> None:
 
 def remove_hidden_rows(parts: SessionParts, name: str) -> None:
     """Remove the rows of the hidden live tables of a promoted change, as far as that is possible."""
+    if parts.catalog.queries[name.casefold()].live_table:
+        return  # the rows are its own
     with suppress(OSError, StreamsqlError):
         Generations(parts.places.query(before_name(name)), STAGED).remove()
         shutil.rmtree(_generation(parts, name, CURRENT) / "rows", ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from streamsql.features.change.promote_query import (
     promotion,
     query_promoted,
     renumber_left,
+    still_to_write,
     take_over_query,
 )
 from streamsql.features.change.show_changes import show_generations, show_staged
@@ -91,7 +93,8 @@ def _promote(parts: SessionParts, statement: Promote) -> Result:
     before = [drained(query.name) for query in changes if not query.into]
     before += [step for promoted_query in promotions for step in promoted_query.before()]
     after = [step for promoted_query in promotions for step in promoted_query.after()]
-    return _swap(parts, nexts, before, after, take_over, "promoted")
+    done = _swap(parts, nexts, before, after, take_over, "promoted")
+    return replace(done, notes=(*done.notes, *still_to_write(parts, promotions)))
 
 
 def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
@@ -195,7 +198,7 @@ def _swap(
     after: Sequence[Step],
     take_over: Callable[[str], None],
     word: str,
-) -> Result:
+) -> Done:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
     those that it reads; before: what is done first; after: what is done once they are stopped; take_over:
     puts the definition of a live table into the catalog; word: what is done to them. A live table that was

@@ -147,7 +147,8 @@ def _checked(plan: Plan, query: Query, span: Span) -> Run:
     ):
         raise not_into_files(query.name, sink.name, span)
     kept = replace(plan.targets[0], sink=replace(sink, connector="memory"))
-    if any(choice.mode == "update" and kept.keys("update") is None for choice in plan.choices):
+    choices = tuple(c for c in plan.choices if c.mode != "update" or kept.keys("update") is not None)
+    if choices[:1] != plan.choices[:1]:
         raise RuleFault(
             f"the rows of {query.name} cannot be compared: they do not say which group they are of",
             detail="it writes the newest row of each group, and not all grouping keys are selected",
@@ -155,7 +156,7 @@ def _checked(plan: Plan, query: Query, span: Span) -> Run:
             span=span,
             code=OUTPUT_MODE,
         )
-    return plan
+    return replace(plan, choices=choices)
 
 
 def not_into_files(query: str, sink: str, span: Span | None) -> RuleFault:

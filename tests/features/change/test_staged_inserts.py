@@ -3,6 +3,7 @@
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker import Broker
 from conftest import Console, notes_of
 from failing_disk import STEPS, Crash, Disk
 from test_change import IDLE, ROWS, STREAM, crashing, refusal, said
@@ -302,6 +304,79 @@ def test_what_cannot_be_staged_is_said(console: Console, tmp_path: Path) -> None
     assert console.rows("SHOW STAGED;") == []
     console.run("INSERT INTO out STAGED AS QUERY q SELECT k, at FROM s;")
     assert refusal(console, "COMPARE LIVE TABLE q;").code == "WRONG_KIND"
+
+
+def test_a_query_that_has_failed_is_changed_and_its_sink_waits_for_the_start(
+    opened: Open, table: Callable[[], list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
+    console = opened()
+    console.run(
+        STREAM + ROWS + keyed(tmp_path) + f"INSERT INTO out AS QUERY q {OLD};" + IDLE + "STOP QUERY q;"
+    )
+    console.run(f"INSERT INTO out STAGED AS QUERY q {NEW};" + "AWAIT QUERY q$staged IDLE;")
+    promoted = console.run("PROMOTE q;")[-1]
+    assert "q does not run: START QUERY q; gives its sink the difference, and goes on" in notes_of(promoted)
+    assert table() == [("a", 4), ("b", 2)]
+    again = opened()
+    assert again.warnings == []
+    again.run("START QUERY q;" + IDLE)
+    assert table() == [("a", 3)]
+
+
+def test_what_is_replaced_each_time_goes_on(console: Console) -> None:
+    console.run(
+        STREAM + ROWS + f"CREATE SINK out USING noop; INSERT INTO out AS QUERY q OUTPUT MODE COMPLETE {OLD};"
+    )
+    console.run(f"INSERT INTO out STAGED AS QUERY q OUTPUT MODE COMPLETE {NEW};" + IDLE + "PROMOTE q;")
+    console.run("INSERT INTO s VALUES ('a', 9);" + IDLE)
+    assert console.rows("SHOW QUERIES;")[0][:4] == ("q", "running", "out", "complete")
+
+
+def test_more_rows_than_are_kept_are_not_promoted(
+    console: Console, table: Callable[[], list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
+    """The table would lack those that are not kept."""
+    select = "SELECT k, n AS total FROM s"
+    console.run(STREAM + ROWS + keyed(tmp_path) + f"INSERT INTO out AS QUERY q {select};" + IDLE)
+    console.run(f"INSERT INTO out STAGED AS QUERY q RETAIN 2 ROWS {select};")
+    assert refusal(console, "AWAIT QUERY q$staged IDLE;").code == "LIMIT_REACHED"
+    assert refusal(console, "PROMOTE q;").message == "the staged change of q has failed"
+    console.run("INSERT INTO s VALUES ('a', 1); AWAIT QUERY q IDLE;")
+    assert table() == [("a", 1), ("b", 2)], "it runs as before"
+    for name in ("q$staged", "q$before$staged"):
+        console.run(f"START QUERY `{name}` RETAIN 20 ROWS;")
+    console.run(IDLE + "PROMOTE q;")
+    assert table() == [("a", 1), ("b", 2)]
+
+
+@pytest.mark.slow
+def test_messages_from_now_are_there_once(kafka: Broker, opened: Open) -> None:
+    topic, taken = kafka.topic(partitions=2), kafka.topic()
+    server = f"kafka.bootstrap.servers '{kafka.servers}'"
+    console = opened()
+    console.run(
+        f"CREATE STREAM s (k STRING, n INT) USING kafka FORMAT json OPTIONS ({server}, topic '{topic}');"
+        f"CREATE SINK out USING kafka FORMAT json OPTIONS ({server}, topic '{taken}');"
+        "INSERT INTO out AS QUERY q SELECT k, n FROM s;"
+    )
+
+    def produced(*numbers: int) -> None:
+        kafka.produce(topic, [json.dumps({"k": f"k{n}", "n": n}) for n in numbers])
+
+    produced(1, 2, 3)
+    console.run(IDLE + "INSERT INTO out STAGED AS QUERY q FROM NOW SELECT k, -n AS n FROM s;" + IDLE)
+    produced(4, 5)
+    console.run(IDLE + "STOP QUERY q$staged;")
+    produced(6)
+    console.run("START QUERY q$staged; PROMOTE q;")
+    produced(7, 8)
+    console.run(IDLE)
+    assert sorted(json.loads(m.value)["n"] for m in kafka.read(taken)) == [-8, -7, 1, 2, 3, 4, 5, 6]
+    console.run("INSERT INTO out STAGED AS QUERY q SELECT k, n * 10 AS n FROM s;" + IDLE)
+    assert refusal(console, "PROMOTE q;").code == "ROWS_TWICE"
+    console.run("PROMOTE q WITH DUPLICATES;" + IDLE)
+    numbers = sorted(json.loads(m.value)["n"] for m in kafka.read(taken))
+    assert numbers == sorted([-8, -7, *range(1, 7), *range(10, 90, 10)])
 
 
 # ---- crashes
