@@ -22,6 +22,7 @@ from streamsql.definitions import (
     Sink,
     Stream,
     Table,
+    before_name,
     is_aside,
     is_staged,
     promoted_name,
@@ -145,7 +146,7 @@ class Catalog:
         """The catalog as a staged change reads it: each live table and stream that has a staged change is
         that.
         """
-        changes = (query for query in self.named(None) if is_staged(query.name))
+        changes = (query for query in self.named(None) if is_staged(query.name) and not query.into)
         tables = {promoted_name(q.name).casefold(): self.sinks[q.name.casefold()] for q in changes}
         staged = (replace(s, name=promoted_name(s.name)) for s in self.aside.values() if is_staged(s.name))
         streams = {stream.name.casefold(): stream for stream in staged}
@@ -160,6 +161,10 @@ class Catalog:
     def staged(self, table: str) -> Query | None:
         """The query of the staged change of a live table, if there is one."""
         return self.queries.get(staged_name(table).casefold())
+
+    def changes_of(self, query: str) -> list[Query]:
+        """The queries of the staged change of a query; that of an INSERT has one more, of the rows before."""
+        return [change for name in (query, before_name(query)) if (change := self.staged(name))]
 
     def stages_of(self, query: str) -> list[Query]:
         """The queries of the stages of another, in their order."""

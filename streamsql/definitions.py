@@ -36,6 +36,7 @@ HISTORY = "history"
 """NAME$history_… is the stream of the rows that BACKFILL of the live table NAME has read."""
 
 _STAGED = re.compile(r"\$staged(?=$|\$)", re.IGNORECASE)
+_BEFORE = "$before"
 
 
 def staged_name(table: str) -> str:
@@ -48,19 +49,26 @@ def promoted_name(name: str) -> str:
     return _STAGED.sub("", name, count=1)
 
 
+def before_name(name: str) -> str:
+    """The name of what stands for an entry as it is, or was, before a change: of a stream, the definition
+    that PROMOTE has replaced; of an INSERT, a live table of the rows that its query writes now.
+    """
+    return f"{name}{_BEFORE}"
+
+
+def is_before(name: str) -> bool:
+    """Whether a name is `before_name`, or that of the live table or query of it."""
+    return promoted_name(name).casefold().endswith(_BEFORE)
+
+
 def is_staged(name: str) -> bool:
     """Whether a name is that of a live table, a stage, or a stream, of a staged change."""
     return _STAGED.search(name) is not None
 
 
-def before_name(stream: str) -> str:
-    """The name under which the definition of a stream is kept that PROMOTE has replaced."""
-    return f"{stream}$before"
-
-
 def is_aside(stream: str) -> bool:
     """Whether a name is that of the definition of a stream that is not in use: staged, or replaced."""
-    return stream.casefold().endswith(("$staged", "$before"))
+    return stream.casefold().endswith(("$staged", _BEFORE))
 
 
 PROMOTED = "PROMOTED"
@@ -68,8 +76,9 @@ PROMOTED = "PROMOTED"
 
 @dataclass(frozen=True)
 class Member:
-    """One of a set of staged changes. kind: stream or live_table; generation: "" while it is staged; once the
-    set was promoted, or rolled back, the number of the one in use since then, and PROMOTED of a stream.
+    """One of a set of staged changes. kind: stream, live_table or query; generation: "" while it is staged;
+    once the set was promoted, or rolled back, the number of the one in use since then, and PROMOTED of a
+    stream.
     """
 
     kind: str
@@ -277,7 +286,8 @@ class Query:
     computed again after their micro-batches; owner: the query of which it is a stage; late: the sink of
     the rows that its watermark drops; retain: of an INSERT, the rows that each of its stages may keep, 0 for
     the default; backfill: of a live table; its text then reads the history, too; since: of a live table, the
-    moment at which its streams begin, in ISO 8601 with Z, "" for all rows.
+    moment at which its streams begin, in ISO 8601 with Z, "" for all rows; into: of the staged change of an
+    INSERT, whose live table has its rows, the sinks that it will write into.
     """
 
     name: str
@@ -296,6 +306,7 @@ class Query:
     retain: int = 0
     backfill: Backfill | None = None
     since: str = ""
+    into: tuple[str, ...] = ()
 
     @property
     def sink(self) -> str:
@@ -316,7 +327,7 @@ class Query:
         and limit.
         """
         clauses = clauses_sql(self.mode, self.trigger, self.restart, self.late)
-        if self.live_table and sink:
+        if self.live_table and sink and not self.into:
             if sink.key:
                 clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")
             if sink.retain != DEFAULT_RETAIN:
@@ -334,12 +345,13 @@ class Query:
             clauses.append(f"CHECKPOINT {quote(redact_text(self.checkpoint))}")
         if self.retain:
             clauses.append(f"RETAIN {self.retain} ROWS")
-        named = [f"AS QUERY {quote_name(self.name)}", *clauses]
+        named = [f"AS QUERY {quote_name(promoted_name(self.name))}", *clauses]
         if self.together:
             return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {redact(self.text)}\nEND"
-        into = "INSERT INTO " + ", ".join(map(quote_name, self.sinks))
+        into = "INSERT INTO " + ", ".join(map(quote_name, self.into or self.sinks))
         if self.columns:
             into += f" ({', '.join(map(quote_name, self.columns))})"
+        into += " STAGED" if self.into else ""
         return "\n  ".join([into, *named, redact(self.text)])
 
 

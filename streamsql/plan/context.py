@@ -77,11 +77,11 @@ class Context:
         """A new live table, kept where this console keeps them."""
         return replace(sink, stands_for=ON_SERVER) if self.server else sink
 
-    def of_staged_change(self) -> Context:
-        """The context of a staged change: it reads the staged changes of the live tables that it names, and
-        streams at its own rate.
+    def of_staged_change(self, *, reads_changes: bool = True) -> Context:
+        """The context of a staged change: it reads the staged changes of the live tables that it names
+        (reads_changes), and streams at its own rate.
         """
-        catalog = self.catalog.with_changes()
+        catalog = self.catalog.with_changes() if reads_changes else self.catalog
         if self.staged_rate:
             streams = {key: self._at_rate(stream) for key, stream in catalog.streams.items()}
             catalog = replace(catalog, streams=streams)

@@ -40,10 +40,11 @@ from streamsql.plan.statements.existing import (
     start_plan,
     start_query,
 )
-from streamsql.plan.statements.inserts import insert, insert_set
+from streamsql.plan.statements.inserts import insert_set
 from streamsql.plan.statements.queries import create_live_table, select, watched_query
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.spark_targets import check_target, description
+from streamsql.plan.statements.staged_query import insert
 
 __all__ = ["beginning", "plan", "start_plan"]
 

@@ -194,7 +194,8 @@ class Run(Plan):
     what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
     refuses it in every output mode; by_hand: the hint where that is switched off; pace: when micro-batches
     begin where the query has no trigger of its own; history: what reads the history of BACKFILL, before the
-    query starts.
+    query starts. Of a staged INSERT, becomes: the sinks that it will write into; before: the plan of the
+    hidden live table with the rows that its query writes now.
     """
 
     query: Query
@@ -216,6 +217,8 @@ class Run(Plan):
     by_hand: str = ""
     pace: Trigger | None = None
     history: Write | None = None
+    becomes: tuple[Target, ...] = ()
+    before: Run | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the live table exists and IF NOT EXISTS keeps it."""
@@ -224,6 +227,7 @@ class Run(Plan):
     def applied(self, catalog: Catalog) -> Catalog:
         if self.transient or self.exists(catalog):
             return catalog
+        catalog = self.before.applied(catalog) if self.before else catalog
         return catalog.having(self.query, *((self.sink,) if self.define else ()))
 
     @property
@@ -266,7 +270,7 @@ class Run(Plan):
                     t.sink.retain,
                     bool(t.sink.key) or t.shape.brings_changes,
                     **_hidden(t.shape),
-                    **({"strict": True} if t.sink.owner else {}),
+                    **({"strict": True} if t.sink.owner or (self.becomes and t.sink.key) else {}),
                 ),
             )
             for t in self.targets

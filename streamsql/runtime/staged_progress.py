@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from streamsql.definitions import is_staged, promoted_name, staged_name
+from streamsql.definitions import is_before, is_staged, promoted_name, staged_name
 from streamsql.query_facts import NONE, Amount
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
@@ -59,7 +59,13 @@ def newest_progress(parts: SessionParts) -> tuple[str, int] | None:
     """(live table, percent) of a running staged change that has not read all rows yet; None without one."""
     for key in parts.catalog.queries:
         run = parts.queries.all.get(key)
-        if is_staged(key) and run is not None and not run.over and not run.plan.query.owner:
+        if (
+            is_staged(key)
+            and not is_before(key)
+            and run is not None
+            and not run.over
+            and not run.plan.query.owner
+        ):
             percent = staged_progress(parts, run.name).percent
             if percent is not None and percent < 100:
                 return promoted_name(run.name), percent

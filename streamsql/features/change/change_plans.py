@@ -26,6 +26,7 @@ from streamsql.features.change.statement import (
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.function import CreateFunction
+from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
@@ -66,7 +67,11 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
         view = definition_of(statement.text)
         if view.kind == "view" and view.creates.casefold() in catalog.tables:
             raise refuse_to_stage("view", Name(view.creates, statement.span))
-    # INSERT … AS QUERY of a query that exists would be staged here, as CREATE OR REPLACE LIVE TABLE is.
+    elif isinstance(statement, Insert) and statement.query_name:
+        query = catalog.queries.get(statement.query_name.value.casefold())
+        if query is not None and not query.live_table:
+            member = Member("query", query.name)
+            return replace(statement, staged=True), _added(context, member, statement.query_name)
     return statement, ()
 
 
@@ -133,7 +138,7 @@ def _create_change(statement: CreateChange, context: Context) -> Plan:
 
 def members_staged(change: Change, catalog: Catalog) -> list[Name]:
     """The members of a set that are staged now."""
-    staged = {"stream": catalog.staged_stream, "live_table": catalog.staged}
+    staged = {"stream": catalog.staged_stream, "live_table": catalog.staged, "query": catalog.staged}
     return [Name(m.name) for m in change.members if not m.generation and staged[m.kind](m.name)]
 
 

@@ -117,7 +117,7 @@ def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
                 code="NO_GENERATION",
             )
     aside = parts.catalog.aside
-    names = [m.name for m in promoted if m.kind == "live_table" or before_name(m.name).casefold() in aside]
+    names = [m.name for m in promoted if m.kind != "stream" or before_name(m.name).casefold() in aside]
     return roll_back(parts, [Name(name, place) for name in names], back=_back(change))
 
 
@@ -125,12 +125,13 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
     change, place = parts.catalog.change(statement.name), statement.name.span
     rows, differing = [], 0
     for name in members_staged(change, parts.catalog):
-        if parts.catalog.staged(name.value):
-            _, found = comparison_of(parts, Compare(name=Name(name.value, place)))
+        if staged := parts.catalog.staged(name.value):
+            one = Compare(name=Name(name.value, place), query=bool(staged.into))
+            _, found = comparison_of(parts, one)
             rows.append((name.value, *found.rows, found.gone, found.new, found.changed))
             differing += found.size
-    columns = ("live table", "rows before", "rows after", "only before", "only after", "changed")
-    shown = table(columns, rows, (1, 2, 3, 4, 5), "no live table is staged in it")
+    columns = ("name", "rows before", "rows after", "only before", "only after", "changed")
+    shown = table(columns, rows, (1, 2, 3, 4, 5), "no live table and no query is staged in it")
     if not rows:
         return shown
     return Compared(shown.notes, shown.columns, shown.rows, shown.numeric, differing=differing)

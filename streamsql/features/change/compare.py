@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.connectors.registry import ENDLESS
-from streamsql.definitions import staged_name
+from streamsql.definitions import before_name, staged_name
 from streamsql.errors import NameFault, Note, RuleFault, did_you_mean
 from streamsql.features.change.statement import Compare
 from streamsql.language.statements.base import Name
@@ -55,21 +55,32 @@ def compare(parts: SessionParts, statement: Compare) -> Compared:
 
 def comparison_of(parts: SessionParts, statement: Compare) -> tuple[list[Note], Comparison]:
     """(notes about the columns, the differences). Raises faults, Cancelled."""
-    table = parts.catalog.live_table(statement.name).name
-    before, after = at_same_point(parts, table, statement)
+    names = _sides(parts, statement)
+    before, after = at_same_point(parts, names, statement)
     common, notes = _common_columns(before, after, statement)
-    keys = _keys(parts, table, statement, common)
+    keys = _keys(parts, names, statement, common)
     return notes, _comparison(parts, before, after, common, keys)
 
 
-def at_same_point(parts: SessionParts, table: str, statement: Compare) -> tuple[Any, Any]:
-    """(the rows of a live table, those of its staged change), when both have processed the same input: both
+def _sides(parts: SessionParts, statement: Compare) -> list[str]:
+    """The folded names of the live tables that are compared. Of a query into a sink they are hidden: the
+    rows that it writes, and those that its staged change would write.
+    """
+    if statement.query:
+        query = parts.catalog.query(statement.name).name
+        return [staged_name(before_name(query)).casefold(), staged_name(query).casefold()]
+    table = parts.catalog.live_table(statement.name).name
+    return [table.casefold(), staged_name(table).casefold()]
+
+
+def at_same_point(parts: SessionParts, names: list[str], statement: Compare) -> tuple[Any, Any]:
+    """(the rows before, those of the staged change), when both have processed the same input: both
     were idle, and then idle again without a micro-batch in between. Raises faults, Cancelled.
     """
-    names = [table.casefold(), staged_name(table).casefold()]
     for name in names:
         _check_runs(parts, parts.queries.all.get(name), name, statement)
-    parts.engine.doing = f"waiting until {table} and its staged change have read the same input"
+    changed = statement.name.value
+    parts.engine.doing = f"waiting until {changed} and its staged change have read the same input"
     try:
         seen: list[Any] = []
         while True:
@@ -131,9 +142,9 @@ def _common_columns(before: Any, after: Any, statement: Compare) -> tuple[list[s
     return common, notes
 
 
-def _keys(parts: SessionParts, table: str, statement: Compare, common: list[str]) -> list[int]:
-    """The places of the columns that identify a row: those of KEY, else the keys of the live table. Raises
-    NameFault.
+def _keys(parts: SessionParts, names: list[str], statement: Compare, common: list[str]) -> list[int]:
+    """The places of the columns that identify a row: those of KEY, else the keys of the live table or sink.
+    Raises NameFault.
     """
     places = {name.casefold(): place for place, name in enumerate(common)}
     for name in statement.key:
@@ -146,9 +157,10 @@ def _keys(parts: SessionParts, table: str, statement: Compare, common: list[str]
             )
     if statement.key:
         return [places[name.value.casefold()] for name in statement.key]
-    rows = [parts.live[table.casefold()], parts.live[staged_name(table).casefold()]]
+    rows = [parts.live[name] for name in names]
     keys = [{key.casefold() for key in of.keys or ()} for of in rows]
     own = keys[0] if keys[0] == keys[1] and not rows[0].hidden else set()
+    own = own or {key.casefold() for key in parts.catalog.sinks[names[0]].key}
     return [places[key] for key in own if key in places] if own <= places.keys() else []
 
 

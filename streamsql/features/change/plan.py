@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields, replace
 from streamsql.catalog import Catalog, unknown
 from streamsql.connectors.registry import connector
 from streamsql.definition_sql import column_sql
-from streamsql.definitions import Query, Stream, is_staged, promoted_name, staged_name
+from streamsql.definitions import Query, Stream, is_before, is_staged, promoted_name, staged_name
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.features.change.affected import (
     affected_tables,
+    reads_through,
     staged_streams_of,
     staging_of,
     stands_alone,
@@ -50,12 +51,25 @@ class Staging(Plan):
 
 
 def staged_change(name: Name, context: Context) -> Query:
-    """The query of the staged change of a live table. Raises NameFault without one."""
-    table = context.catalog.live_table(name)
-    query = context.catalog.staged(table.name)
+    """The query of the staged change of a live table, or of a query into a sink. Raises NameFault without
+    one.
+    """
+    changed = changed_entry(name, context.catalog)
+    query = context.catalog.staged(changed)
     if query is None:
-        raise not_staged(name, f"CREATE OR REPLACE LIVE TABLE {quote_name(table.name)} STAGED AS SELECT …")
+        of = context.catalog.queries.get(changed.casefold())
+        hint = f"CREATE OR REPLACE LIVE TABLE {quote_name(changed)} STAGED AS SELECT …"
+        if of is not None and not of.live_table:
+            into = ", ".join(map(quote_name, of.sinks))
+            hint = f"INSERT INTO {into} STAGED AS QUERY {quote_name(changed)} SELECT …"
+        raise not_staged(name, hint)
     return query
+
+
+def changed_entry(name: Name, catalog: Catalog) -> str:
+    """The name of the live table, or of the query into a sink, that a statement means. Raises NameFault."""
+    query = catalog.queries.get(name.value.casefold())
+    return query.name if query and not query.live_table else catalog.live_table(name).name
 
 
 def not_staged(name: Name, hint: str) -> NameFault:
@@ -88,6 +102,16 @@ def stage_stream(statement: CreateStream, context: Context) -> Plan:
     assert isinstance(define, DefineStream)
     stream = replace(define.stream, name=old.name if old else name.value)
     _check_can_be_staged(old, stream, name.span)
+    staged_before = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
+    reading = [q for q in staged_before if old and reads_through(q.text, old.name, catalog.with_changes())]
+    if reading:
+        query = quote_name(promoted_name(reading[0].name))
+        raise NameFault(
+            f"the staged change of {query} reads {name}, and has begun with it as it is",
+            hint=f"PROMOTE {query}; or DROP STAGED {query}; first",
+            span=name.span,
+            code="IN_USE",
+        )
     aside = replace(stream, name=staged_name(stream.name))
     define = replace(define, stream=stream)
     if in_set:
@@ -174,6 +198,8 @@ def to_promote(names: Iterable[Name], context: Context) -> tuple[dict[str, Span]
     for query in affected_tables(streams, catalog) if streams else ():
         if catalog.staged(query.name):
             tables.setdefault(query.name, span)
+    for query in inserts_over(streams, catalog):
+        tables.setdefault(promoted_name(query.name), span)
     texts = {name: catalog.aside[staged_name(name).casefold()].query for name in streams}
     texts |= {name: catalog.queries[staged_name(name).casefold()].text for name in tables}
     missing = {s: name for name, text in texts.items() for s in staged_streams_of(text, catalog)}
@@ -189,8 +215,23 @@ def to_promote(names: Iterable[Name], context: Context) -> tuple[dict[str, Span]
     return streams, tables
 
 
+def inserts_over(streams: Iterable[str], catalog: Catalog) -> list[Query]:
+    """The staged changes of queries into sinks that read streams as these are staged."""
+    names = {name.casefold() for name in streams}
+    changes = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
+    return [q for q in changes if names & {s.casefold() for s in staged_streams_of(q.text, catalog)}]
+
+
 def _compare(statement: Compare, context: Context) -> Plan:
-    staged_change(statement.name, context)
+    query = staged_change(statement.name, context)
+    if statement.query != bool(query.into):
+        name = quote_name(promoted_name(query.name))
+        raise NameFault(
+            f"{name} is a {'query into a sink' if query.into else 'live table'}",
+            hint=f"COMPARE {'QUERY' if query.into else 'LIVE TABLE'} {name};",
+            span=statement.name.span,
+            code="WRONG_KIND",
+        )
     return Direct(statement)
 
 
@@ -217,7 +258,7 @@ def promote(statement: Promote, context: Context) -> Plan:
 def _rollback(statement: Rollback, context: Context) -> Plan:
     for name in statement.names:
         if name.value.casefold() not in context.catalog.streams:
-            context.catalog.live_table(name)
+            changed_entry(name, context.catalog)
     return Direct(statement)
 
 
@@ -238,7 +279,10 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
         if name.value.casefold() in catalog.streams:
             raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
     changes = {staged_change(name, context).name: name for name in named}
+    changes |= {c.name: n for n in named for c in catalog.changes_of(changed_entry(n, catalog))}
     for staged, name in changes.items():
+        if is_before(staged):
+            continue
         read = staged_streams_of(catalog.queries[staged.casefold()].text, catalog)
         left = [stream for stream in read if stream.casefold() not in streams]
         if left:
@@ -248,6 +292,16 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
                 detail="what reads a stream is staged with it; another SELECT may take the place of this one",
                 hint=f"DROP STAGED {together}; removes them together",
                 span=name.span,
+                code="IN_USE",
+            )
+    for query in inserts_over((name.value for name in streams.values()), catalog):
+        if query.name not in changes:
+            stream = next(iter(streams.values()))
+            together = ", ".join(map(quote_name, (*(n.value for n in names), promoted_name(query.name))))
+            raise NameFault(
+                f"the staged change of {promoted_name(query.name)} reads {stream} as it is staged",
+                hint=f"DROP STAGED {together}; removes them together",
+                span=stream.span,
                 code="IN_USE",
             )
     for name in streams.values():

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream
 from streamsql.errors import RuleFault
 from streamsql.features.change.statement import PreviewChange
+from streamsql.language.statements.base import Name
+from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.plan import planner
 from streamsql.plan.plans import Run
+from streamsql.plan.statements.staged_query import changed_query
 from streamsql.plan.streaming.query_changes import changes, facts_of
 from streamsql.query_facts import Account
 from streamsql.results import Result, counted
@@ -25,32 +30,38 @@ from streamsql.runtime.queries.facts import is_source_of
 
 def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
     """What changes, as properties. Raises faults of planning the statement."""
-    body = statement.body
-    if not isinstance(body, CreateLiveTable) or not body.or_replace:
+    body, context = statement.body, parts.context()
+    if isinstance(body, Insert):
+        query = changed_query(body, context)
+        body = replace(body, staged=True)
+    elif isinstance(body, CreateLiveTable) and body.or_replace:
+        query = parts.catalog.query(Name(parts.catalog.live_table(body.name).name))
+    else:
         raise RuleFault(
-            "PREVIEW CHANGE takes a changed live table",
-            hint="PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE name AS SELECT …;",
+            "PREVIEW CHANGE takes a changed live table, or a changed query into a sink",
+            hint="PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE name AS SELECT …;\n"
+            "or PREVIEW CHANGE INSERT INTO sink AS QUERY name SELECT …;",
             span=statement.span,
             code="WRONG_KIND",
         )
-    table = parts.catalog.live_table(body.name)
-    query = parts.catalog.query(body.name)
-    new = planner.plan(body, parts.context())
-    old = planner.start_plan(query, parts.context())
+    new = planner.plan(body, context)
+    old = planner.start_plan(query, context)
     assert isinstance(new, Run)
     mode = old.choices[0].mode
     found = changes(facts_of(old, mode, None), facts_of(new, mode, None))
     account = _account(parts, query)
-    readers = parts.catalog.readers_of(table.name)
+    readers = parts.catalog.readers_of(query.name) if query.live_table else []
     return pairs_of(
         [
-            ("live table", table.name),
+            ("live table" if query.live_table else "query", query.name),
             *(("change", change.what) for change in found),
             *([] if found else [("change", "none")]),
             ("computed anew", _state(account)),
             *(("read again", text) for text in _inputs(parts, new, account)),
             ("takes about", _time(parts, query, account)),
-            ("read by", ", ".join(f"{q.name} ({_how(q)})" for q in readers)),
+            ("read by", ", ".join(f"{q.name} ({_how(q)})" for q in readers))
+            if query.live_table
+            else ("writes into", _written(new)),
         ]
     )
 
@@ -110,6 +121,14 @@ def _time(parts: SessionParts, query: Query, account: Account) -> str:
     pace = rows / seconds
     shown = counted(round(pace), "row") if pace >= 1 else f"{pace:.2g} rows"
     return f"{brief(account.read.number / pace)}, at {shown} per second as its micro-batches ran"
+
+
+def _written(new: Run) -> str:
+    """What the sink of a query gets once its change is promoted."""
+    sink = new.becomes[0].sink
+    if connector(Name(sink.connector)).keeps_in_step(sink):
+        return f"{sink.name}: upserts and deletes of the difference"
+    return f"{sink.name}: all rows again, WITH DUPLICATES; or, staged FROM NOW, what comes from then on"
 
 
 def _how(query: Query) -> str:

@@ -9,6 +9,7 @@ from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.definitions import Query, is_staged, promoted_name
 from streamsql.errors import Cancelled, RuleFault, Span
 from streamsql.features.change.affected import relations_over
+from streamsql.features.change.plan import changed_entry
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
@@ -81,7 +82,7 @@ def to_roll_back(
     for name in names:
         stream = catalog.streams.get(name.value.casefold())
         if stream is None:
-            tables[catalog.live_table(name).name] = name.span
+            tables[changed_entry(name, catalog)] = name.span
         elif f"{stream.name}$before".casefold() not in catalog.aside:
             raise RuleFault(
                 f"no earlier definition of {stream.name} is kept",

@@ -10,10 +10,18 @@ from pathlib import Path
 
 from streamsql.definitions import Query, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, Span, StreamsqlError
-from streamsql.features.change.affected import renamed
 from streamsql.features.change.compare import compare
 from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
+from streamsql.features.change.promote_query import (
+    Promotion,
+    check_rollback,
+    promotion,
+    query_promoted,
+    renumber_left,
+    still_to_write,
+    take_over_query,
+)
 from streamsql.features.change.readers import going_on, to_roll_back
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
@@ -53,29 +61,40 @@ from streamsql.runtime.workspace.generations import CURRENT, Generations, Left, 
 
 
 def _promote(parts: SessionParts, statement: Promote) -> Result:
-    return promote(parts, statement.names)
+    return promote(parts, statement.names, duplicates=statement.duplicates)
 
 
-def promote(parts: SessionParts, names: Iterable[Name], back: str = "") -> Result:
+def promote(
+    parts: SessionParts, names: Iterable[Name], back: str = "", *, duplicates: bool = False
+) -> Result:
     """Put staged changes in use. Until that is done, an error or Ctrl-C leaves all queries as they were.
-    back: the statement that returns, "" for ROLLBACK with the names.
+    back: the statement that returns, "" for ROLLBACK with the names; duplicates: of WITH DUPLICATES.
     """
     spans, places = to_promote(names, parts.context())
     streams = {stream: staged_name(stream) for stream in spans}
     staged = [staged_name(table) for table in places]
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
     nexts, catalog = list[Next](), with_streams(parts.catalog, streams)
+    promotions = list[Promotion]()
+    drained = lambda name: Step(partial(_drain, parts, name), partial(_again, parts, name))  # noqa: E731
     for query in changes:
         name = promoted_name(query.name)
         _check_change(parts, query, places)
         generation, stages = staged_generations(parts, name)
         assert generation is not None
-        catalog = promoted(catalog, name)
-        definition = renamed(query).sql(catalog.sinks[name.casefold()])
+        if query.into:
+            promotions.append(promotion(parts, query, drained, duplicates=duplicates, span=places[name]))
+            catalog = query_promoted(catalog, name)
+        else:
+            catalog = promoted(catalog, name)
+        definition = catalog.queries[name.casefold()].sql(catalog.sinks.get(name.casefold()))
         nexts.append(Next(name, generation, definition, stages))
 
     def take_over(table: str) -> None:
         staged = staged_name(table)
+        if parts.catalog.queries[staged.casefold()].into:
+            _forget(parts, staged)
+            return take_over_query(parts, table)
         for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
             rows = parts.live.loaded(old.casefold())
             _forget(parts, old)
@@ -83,9 +102,13 @@ def promote(parts: SessionParts, names: Iterable[Name], back: str = "") -> Resul
                 parts.live[promoted_name(old).casefold()] = rows
         parts.current.update(lambda catalog: promoted(catalog, table))
 
-    others = going_on(parts, spans, {*places, *staged}, catalog, "PROMOTE")
-    drains = [Step(partial(_drain, parts, q.name), partial(_again, parts, q.name)) for q in changes]
-    return _swap(parts, nexts, drains, take_over, "promoted", streams, others, back)
+    hidden = {*staged, *(staged_name(before_name(table)) for table in places)}
+    others = going_on(parts, spans, {*places, *hidden}, catalog, "PROMOTE")
+    before = [drained(query.name) for query in changes if not query.into]
+    before += [step for promoted_query in promotions for step in promoted_query.before()]
+    after = [step for promoted_query in promotions for step in promoted_query.after()]
+    done = _swap(parts, nexts, before, after, take_over, "promoted", streams, others, back)
+    return replace(done, notes=(*done.notes, *still_to_write(parts, promotions)))
 
 
 def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
@@ -118,7 +141,10 @@ def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span])
 
 
 def _drain(parts: SessionParts, name: str) -> None:
-    """Stop a query once it has processed all available input. Raises its fault, Cancelled."""
+    """Stop a query once it has processed all available input; one that is stopped is started for that. Raises
+    its fault, Cancelled.
+    """
+    _again(parts, name)
     stop_queries(StopQuery(name=Name(name), drain=True), parts)
 
 
@@ -126,31 +152,41 @@ def _rollback(parts: SessionParts, statement: Rollback) -> Result:
     """Bring earlier generations back. Until that is done, an error or Ctrl-C leaves all queries as they
     were.
     """
-    return roll_back(parts, statement.names, statement.generation)
+    return roll_back(parts, statement.names, statement.generation, duplicates=statement.duplicates)
 
 
 def roll_back(
-    parts: SessionParts, names: Iterable[Name], generation: int | None = None, back: str = ""
+    parts: SessionParts,
+    names: Iterable[Name],
+    generation: int | None = None,
+    back: str = "",
+    *,
+    duplicates: bool = False,
 ) -> Result:
-    """The same for names of live tables and streams; a stream with all that was promoted with it. back: as
-    for `promote`.
+    """The same for names of live tables, queries and streams; a stream with all that was promoted with it.
+    back, duplicates: as for `promote`.
     """
     spans, places = to_roll_back(parts, names, generation)
     streams = {stream: before_name(stream) for stream in spans}
-    tables = [q.name for q in parts.catalog.upstream(*places) if q.name in places]
-    nexts, catalog = list[Next](), with_streams(parts.catalog, streams)
+    queries = [name for name in places if not parts.catalog.queries[name.casefold()].live_table]
+    tables = [*(q.name for q in parts.catalog.upstream(*places) if q.name in places), *queries]
+    nexts, catalog, after = list[Next](), with_streams(parts.catalog, streams), list[Step]()
     for table in tables:
         left = _left(parts, table, generation, places[table])
         catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
         now = Generations(parts.places.query(table), CURRENT).current
+        if table in queries:
+            old = catalog.queries[table.casefold()]
+            check_rollback(parts, table, old, duplicates=duplicates, span=places[table])
+            after.append(Step(partial(renumber_left, parts, table, left.folder, places[table])))
         nexts.append(Next(table, left.folder, left.definition, left.stages, before=now.name if now else ""))
-    after = catalog
+    whole = catalog
 
     def take_over(table: str) -> None:
-        parts.current.update(lambda old: replace(after, changes=old.changes))
+        parts.current.update(lambda old: replace(whole, changes=old.changes))
 
-    others = going_on(parts, spans, places, after, "ROLLBACK")
-    return _swap(parts, nexts, (), take_over, "rolled back", streams, others, back)
+    others = going_on(parts, spans, places, whole, "ROLLBACK")
+    return _swap(parts, nexts, (), after, take_over, "rolled back", streams, others, back)
 
 
 def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
@@ -189,17 +225,18 @@ def _swap(
     parts: SessionParts,
     nexts: Sequence[Next],
     before: Sequence[Step],
+    after: Sequence[Step],
     take_over: Callable[[str], None],
     word: str,
     streams: Mapping[str, str],
     others: Sequence[str],
     back: str,
-) -> Result:
+) -> Done:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
-    those that it reads; before: what is done first; take_over: puts the definition of a live table into the
-    catalog; word: what is done to them; streams: the definitions that are put in use with them, as for
-    `with_streams`; others: the queries that read these streams and go on from their checkpoints; back: as for
-    `promote`. A live table that was stopped stays stopped.
+    those that it reads; before: what is done first; after: what is done once they are stopped; take_over:
+    puts the definition of a live table into the catalog; word: what is done to them; streams: the definitions
+    that are put in use with them, as for `with_streams`; others: the queries that read these streams and go
+    on from their checkpoints; back: as for `promote`. A live table that was stopped stays stopped.
     """
     tables = [following.table for following in nexts]
     runs = [parts.queries.all.get(table.casefold()) for table in (*tables, *others)]
@@ -212,7 +249,7 @@ def _swap(
     statement = parts
     with parts.cancel.holding(parts.queries.starting):
         stops = [Step(partial(stop, table), partial(_again, parts, table)) for table in reversed(went_on)]
-        run_steps((*before, *stops, Step(lambda: put_in_use(parts, nexts, streams), final=True)))
+        run_steps((*before, *stops, *after, Step(lambda: put_in_use(parts, nexts, streams), final=True)))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
         for table in tables:
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
@@ -243,7 +280,8 @@ def _swap(
     if others:
         goes = "goes" if len(others) == 1 else "go"
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
-    can_return = parts.store is not None or not nexts
+    queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
+    can_return = not nexts or (parts.store is not None and all(q and q.live_table for q in queries))
     if can_return and (streams or back):
         back = back or f"ROLLBACK {', '.join(map(quote_name, streams))};"
         text += f"; {back} brings back what was in use before"

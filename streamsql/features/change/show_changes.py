@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from streamsql.definitions import is_staged, promoted_name, staged_name
+from streamsql.definitions import is_before, is_staged, promoted_name, staged_name
 from streamsql.features.change.statement import ShowGenerations, ShowStaged
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
@@ -27,17 +27,17 @@ from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
 def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
     rows = []
     for query in parts.catalog.named(None):
-        if is_staged(query.name):
-            name = promoted_name(query.name)
-            rows.append((name, *_progress(parts, query.name), _change_of(parts, name)))
+        if is_staged(query.name) and not is_before(query.name):
+            name, kind = promoted_name(query.name), "query" if query.into else "live table"
+            rows.append((name, kind, *_progress(parts, query.name), _change_of(parts, name)))
     streams = [promoted_name(s.name) for s in parts.catalog.aside.values() if is_staged(s.name)]
     nothing = (None,) * 5
-    rows += [(name, "stream", *nothing, "", "", "", "", _change_of(parts, name)) for name in streams]
+    rows += [(name, "stream", "", *nothing, "", "", "", "", _change_of(parts, name)) for name in streams]
     columns = (
-        "name", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "read to", "last error",
-        "change",
+        "name", "kind", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "read to",
+        "last error", "change",
     )  # fmt: skip
-    return table(columns, rows, (2, 3, 4, 5, 6), "nothing is staged")
+    return table(columns, rows, (3, 4, 5, 6, 7), "nothing is staged")
 
 
 def _change_of(parts: SessionParts, name: str) -> str:

@@ -19,8 +19,8 @@ from streamsql.language.statements.base import (
 
 
 def staged_names(node: Node) -> tuple[Name, ...]:
-    """The names of live tables and streams, in the order in which they are written."""
-    return tuple(name_of(part) for part in node.parts if part.name in ("LiveTableName", "StreamName"))
+    """The names of live tables, queries and streams, in the order in which they are written."""
+    return tuple(name_of(part) for part in node.parts if part.name in ("QueryName", "StreamName"))
 
 
 SHOWN = 20
@@ -77,22 +77,25 @@ class CompareChange(OfChange, Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Statement):
-    """key: the columns that identify a row, () for those of the live table; limit: the rows to be shown."""
+    """key: the columns that identify a row, () for those of the live table or sink; limit: the rows to be
+    shown; query: whether it is of a query that writes into a sink.
+    """
 
     topic: ClassVar[str] = "change"
     not_on_connect: ClassVar[str] = "staged changes"
     needs_spark: ClassVar[bool] = True
-    refers: ClassVar[str] = "live_table"
 
     name: Name
     key: tuple[Name, ...] = ()
     limit: int = SHOWN
+    query: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
         written = clause(node, "MostShown")
         number = written.get("Number") if written else None
-        return {"limit": count_of(number, "LIMIT takes a whole number of rows")} if number else {}
+        limit = {"limit": count_of(number, "LIMIT takes a whole number of rows")} if number else {}
+        return limit | {"query": node.has("QueryName")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +106,11 @@ class Promote(Statement):
     changes_workspace: ClassVar[bool] = True
 
     names: tuple[Name, ...]
+    duplicates: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"names": staged_names(node)}
+        return {"names": staged_names(node), "duplicates": node.has("WithDuplicates")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,12 +124,13 @@ class Rollback(Statement):
 
     names: tuple[Name, ...]
     generation: int | None = None
+    duplicates: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
         number, names = node.get("Number"), staged_names(node)
         generation = count_of(number, "GENERATION takes a whole number") if number else None
-        return {"names": names, "generation": generation}
+        return {"names": names, "generation": generation, "duplicates": node.has("WithDuplicates")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +185,10 @@ class CreateChange(Statement):
 
 
 def _member(node: Node) -> Member:
-    stream, table = node.get("StreamName"), node.get("LiveTableName")
-    name, promoted = name_of(stream or table).value, PROMOTED if node.has(PROMOTED) else ""
-    return Member("stream" if stream else "live_table", name, node.text("Number") or promoted)
+    kinds = {"StreamName": "stream", "LiveTableName": "live_table", "QueryName": "query"}
+    written, kind = next((part, kinds[part.name]) for part in node.parts if part.name in kinds)
+    promoted = PROMOTED if node.has(PROMOTED) else ""
+    return Member(kind, name_of(written).value, node.text("Number") or promoted)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from streamsql.connectors.base import Places
 from streamsql.definitions import PROMOTED, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import Source, StreamsqlError
 from streamsql.features.change.affected import renamed
+from streamsql.features.change.promote_query import remove_hidden_rows
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.plan import planner, plans
@@ -124,8 +125,7 @@ def defined(
 def without(catalog: Catalog, table: str) -> Catalog:
     """The catalog without a live table, its query, and their stages. A staged change stays."""
     query = catalog.queries.get(table.casefold())
-    change = catalog.staged(table)
-    stay = set(entries_of(change, catalog)) if change else set()
+    stay = {entry for change in catalog.changes_of(table) for entry in entries_of(change, catalog)}
     for kind, name in entries_of(query, catalog) if query else ():
         if (kind, name) not in stay:
             catalog = catalog.without(kind, name)
@@ -201,8 +201,7 @@ def complete(parts: SessionParts) -> list[str]:
     """Complete what a crash has interrupted in a workspace that was opened. Returns warnings about what
     cannot be completed.
     """
-    queries = [query for query in parts.catalog.named(None) if query.live_table]
-    tables = [query.name for query in queries if not is_staged(query.name)]
+    tables = [query.name for query in parts.catalog.named(None) if not is_staged(query.name)]
     warnings, finished = list[str](), list[str]()
 
     def finish_one(table: str) -> None:
@@ -219,6 +218,7 @@ def complete(parts: SessionParts) -> list[str]:
         parts.workspace.save()
     for table in finished:
         saved(parts.places, table)
+        remove_hidden_rows(parts, table)
     for table in (table for table in tables if parts.catalog.staged(table) is None):
         for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
             with suppress(OSError, StreamsqlError):
@@ -257,10 +257,10 @@ def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, s
 
     def define(definition: str, stages: Mapping[str, str]) -> None:
         catalog = defined(parts, table, definition, in_stages=bool(stages))
-        change = catalog.staged(table)
-        if change is not None and Generations(parts.places.query(table), STAGED).current is None:
-            for kind, name in entries_of(change, catalog):
-                catalog = catalog.without(kind, name)
+        if Generations(parts.places.query(table), STAGED).current is None:
+            for change in catalog.changes_of(table):
+                for kind, name in entries_of(change, catalog):
+                    catalog = catalog.without(kind, name)
         parts.current.update(lambda old: catalog)
 
     return define

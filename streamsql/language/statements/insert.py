@@ -14,6 +14,7 @@ from streamsql.language.statements.base import (
     Name,
     QueryClauses,
     Statement,
+    clause,
 )
 from streamsql.language.statements.binder import bind
 from streamsql.language.statements.spark import Spark
@@ -32,12 +33,13 @@ class Insert(QueryClauses, Statement):
     targets: tuple[Name, ...]
     query: Fragment
     columns: tuple[Name, ...] = ()
+    staged: bool = False
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any] | Statement:
         if node.has("QueryStart"):
             return _insert_of(node, source)
-        return Spark() if node.has("SparkInsert") else {}
+        return Spark() if node.has("SparkInsert") else {"staged": clause(node, "Staged") is not None}
 
 
 @dataclass(frozen=True, kw_only=True)

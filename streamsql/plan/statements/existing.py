@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streamsql.catalog import Catalog
 from streamsql.config.preferences import Preferences, is_preference
-from streamsql.definitions import Query, before_name, staged_name
+from streamsql.definitions import Query, before_name, is_staged, staged_name
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
@@ -75,11 +75,11 @@ def _check_unread_stream(name: str, readers: list[str], span: Span) -> None:
 
 
 def entries_of(query: Query, catalog: Catalog) -> list[tuple[str, str]]:
-    """The entries of a query: itself, its stages, the live table that was created with it, and the staged
-    change of that.
+    """The entries of a query: itself, its stages, the live table that was created with it, and its staged
+    change.
     """
-    change = catalog.staged(query.name) if query.live_table else None
-    staged = entries_of(change, catalog) if change else []
+    changes = () if is_staged(query.name) else catalog.changes_of(query.name)
+    staged = [entry for change in changes for entry in entries_of(change, catalog)]
     stages = [(kind, stage.name) for stage in catalog.stages_of(query.name) for kind in ("queries", "sinks")]
     table = [("sinks", query.sinks[0])] if query.live_table else []
     return [*staged, ("queries", query.name), *stages, *table]
@@ -156,6 +156,8 @@ def _again(query: Query, statement: StartQuery, context: Context) -> Again:
 
 def _with_limit(query: Query, retain: int, context: Context, span: Span) -> tuple[Query, Context]:
     """A query that may keep so many rows. Raises RuleFault for one that keeps none."""
+    if query.into:
+        return replace(query, retain=retain), context
     if query.live_table:
         sink = replace(context.catalog.sinks[query.sinks[0].casefold()], retain=retain)
         return query, replace(context, catalog=context.catalog.having(sink))

@@ -12,6 +12,7 @@ from streamsql.definitions import (
     Query,
     Sink,
     Stream,
+    is_before,
     is_staged,
     promoted_name,
     staged_name,
@@ -41,7 +42,7 @@ from streamsql.plan.statements.query_parts import (
     streaming_query,
     with_hidden_keys,
 )
-from streamsql.plan.statements.query_run import beginning, run_plan
+from streamsql.plan.statements.query_run import beginning, kept_beside, run_plan
 from streamsql.plan.statements.refreshes import (
     check_is_no_circle,
     create_refreshed,
@@ -291,6 +292,8 @@ def _hint_at_stages(fault: RuleFault, query: Query, sink: Sink, body: Fragment, 
 def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     """The plan that starts a query of the catalog. span: the name of the query, for errors."""
     origin = Origin.of(span)
+    if query.into:
+        return _beside_again(query, context, span)
     if is_staged(query.name):
         context = context.of_staged_change()
     context = context.beginning_at(context.catalog.queries.get(query.owner.casefold(), query).since)
@@ -318,6 +321,13 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
         )
         parts = one_result(body, sinks, sources, lowered, query.columns)
     return run_plan(query, parts, context, Name(query.mode) if query.mode else None)
+
+
+def _beside_again(query: Query, context: Context, span: Span | None) -> Run:
+    """The plan that starts the staged change of an INSERT again, or its rows before."""
+    insert = replace(query, name=promoted_name(query.name), sinks=query.into, into=(), live_table=False)
+    own = context.of_staged_change(reads_changes=not is_before(query.name))
+    return kept_beside(restart(insert, own, span), query.name, context)
 
 
 def _changes_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Run:

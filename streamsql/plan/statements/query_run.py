@@ -7,7 +7,7 @@ from dataclasses import replace
 from streamsql.calls import Assign
 from streamsql.connectors.base import ALL_MODES
 from streamsql.connectors.registry import connector, connectors
-from streamsql.definitions import Query, Sink, is_staged
+from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, is_staged
 from streamsql.errors import Note, RuleFault
 from streamsql.guard import informing
 from streamsql.language.statements.base import Name, Trigger
@@ -124,6 +124,37 @@ def beginning(run: Run, begins: str) -> Run:
     if isinstance(run, Refresh):
         return replace(run, stages=tuple(beginning(stage, begins) for stage in run.stages))
     return run
+
+
+def kept_beside(run: Run, name: str, context: Context) -> Run:
+    """The plan of an INSERT whose rows a hidden live table keeps instead of its sink, in the same output mode
+    and with the same state: its checkpoint is one that the INSERT can go on from. name: of that live table.
+    """
+    kept = context.live_table(
+        Sink(name, "memory", key=run.sink.key, retain=run.query.retain or DEFAULT_RETAIN)
+    )
+    ends = run.query.trigger is not None and run.query.trigger.kind != "every"
+    query = replace(
+        run.query,
+        name=name,
+        sinks=(name,),
+        into=run.query.sinks,
+        live_table=True,
+        checkpoint="",
+        late="",
+        trigger=None if ends else run.query.trigger,
+    )
+    return replace(
+        run,
+        query=query,
+        targets=(Target(kept, run.targets[0].shape),),
+        checkpoint=context.places.checkpoint(name),
+        define=True,
+        late=None,
+        otherwise=None,
+        pace=EACH_SECOND if context.staged_rate else None,
+        becomes=run.targets,
+    )
 
 
 def _modes(sink: Sink) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None, operators:
         "select": redact(run.query.text),
         "mode": mode,
         "streams": [_entry(s) for s in run.reads.streams],
-        "sinks": [_entry(t.sink) for t in run.targets],
+        "sinks": [_entry(t.sink) for t in run.becomes or run.targets],
         "state": state,
         "operators": operators,
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.connectors.base import ASYNC_INTERVAL, tracks_asynchronously
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Query
+from streamsql.definitions import Query, is_before
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
@@ -53,6 +53,8 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
     # Once, and Spark is not asked for each query: that took 3 ms of each.
     reported = all(catch_up() for catch_up in {run.catch_up for run in parts.queries.all.values()})
     for query in parts.catalog.named(None):
+        if is_before(query.name):
+            continue
         running = parts.queries.all.get(query.name.casefold())
         trigger = query.trigger.sql().lower().replace("'", "") if query.trigger else "default"
         facts = parts.facts(query.name, zone)

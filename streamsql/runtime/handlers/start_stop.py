@@ -44,7 +44,8 @@ from streamsql.runtime.queries.history import read_history
 from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
-from streamsql.runtime.queries.start import end_transient, start_query
+from streamsql.runtime.queries.start import end_transient, forget_query, start_query
+from streamsql.runtime.workspace.generations import generations_of
 
 _NUMBERS = itertools.count(1)
 """Of the queries of SELECTs in scripts."""
@@ -66,6 +67,7 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     try:
         with parts.cancel.holding(parts.queries.starting):  # what reads it is planned with its definition
             running = parts.newest.started(start_query(parts, plan, replaces=plan.define))
+            _start_before(parts, plan)
             # The query runs: from here on the statement is no longer cancelled.
             parts.current.update(replace(plan, skip_existing=False).applied)
     except Exception as error:
@@ -92,6 +94,20 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     malformed = "it writes malformed messages"
     notes += [Note("MALFORMED_QUERY", f"query {name} started: {malformed}") for name in beside]
     return Started(tuple(notes), (plan.query.name, *beside), f"{what} started", durable or bool(beside))
+
+
+def _start_before(parts: SessionParts, plan: plans.Run) -> None:
+    """Start the live table with the rows before, of a staged INSERT. Raises its fault: then nothing is
+    staged.
+    """
+    if plan.before is None:
+        return
+    try:
+        start_query(parts, plan.before, replaces=True)
+    except BaseException:
+        forget_query(parts, plan.query.name)
+        generations_of(parts.places, plan.query.name).remove()
+        raise
 
 
 def _start_rejected(parts: SessionParts, run: plans.Run) -> list[str]:

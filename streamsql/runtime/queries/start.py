@@ -40,6 +40,7 @@ from streamsql.runtime.queries.new_generations import (
 from streamsql.runtime.queries.null_columns import follow_null_columns
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.progress_reports import Output, TableOutput
+from streamsql.runtime.queries.promoted_rows import write_promoted_rows
 from streamsql.runtime.queries.run import BUSY, Running
 from streamsql.runtime.queries.start_checks import (
     check_alone_in_folders,
@@ -234,6 +235,7 @@ class StreamingStart:
             Step(lambda: begin_checkpoint(self.parts, self.plan, self.choice, self.env, self.folder)),
             Step(self.prepare_rows),
             Step(lambda: self.generation.publish(), final=True),
+            Step(self.write_promoted),
             Step(self.launch),
             Step(self.follow_files),
         )
@@ -347,6 +349,11 @@ class StreamingStart:
             rows.watchers[:] = list(others)
             rows.watch(TableOutput(output, rows).watch)
         self.output = output if len(plan.live) == len(plan.targets) else None
+
+    def write_promoted(self) -> None:
+        """Write what the sink of a promoted query has to get before it goes on."""
+        if not (self.generation.new or self.plan.becomes):
+            write_promoted_rows(self.parts, self.plan, self.generation.folder)
 
     def launch(self) -> None:
         """Start the query in Spark."""

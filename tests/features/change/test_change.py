@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,9 @@ def test_from_staged_to_promoted_and_back(opened: Open) -> None:
     assert sorted(console.rows("SELECT * FROM t;")) == BEFORE, "it is not touched"
     assert sorted(console.rows("SELECT * FROM t$staged;")) == AFTER
     assert [row[0] for row in console.rows("SHOW LIVE TABLES;")] == ["t"]
-    ((name, status, batch, read, of, percent, rows, *_),) = console.rows("SHOW STAGED;")
-    assert (name, status, batch, read, of, percent, rows) == ("t", "running", 0, 3, 3, 100, 2)
+    ((name, kind, status, batch, read, of, percent, rows, *_),) = console.rows("SHOW STAGED;")
+    assert (name, kind, status) == ("t", "live table", "running")
+    assert (batch, read, of, percent, rows) == (0, 3, 3, 100, 2)
     compared = console.run("COMPARE LIVE TABLE t;")[-1]
     assert notes_of(compared) == ("2 rows before, 2 after: 1 changed",)
     assert compared.rows == [("before", "total", "a", 4), ("after", "total", "a", 3)]  # type: ignore[attr-defined]
@@ -302,16 +303,26 @@ def test_a_staged_change_is_there_on_the_next_day(opened: Open) -> None:
     assert sorted(opened().rows("SELECT * FROM t;")) == [("a", 9), ("b", 2)]
 
 
-def crashing(folder: Path, opened: Open, monkeypatch: pytest.MonkeyPatch, statement: str) -> Iterator[Opened]:
-    """The console that opens the workspace after a crash at each step of a statement that writes."""
+def crashing(
+    folder: Path,
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    statement: str,
+    *,
+    disk_at: Callable[[int], Disk] = lambda at: Disk(at, Crash),
+    by: int = 1,
+) -> Iterator[Opened]:
+    """The console that opens the workspace after a crash at each step of a statement that writes. by: of so many
+    steps, one.
+    """
     made = folder / "made"
     shutil.copytree(folder / "w", made, symlinks=True)
     at, crashed = 0, True
     while crashed:
-        at += 1
+        at += by
         console = opened()
         console.run("START QUERY ALL;" + IDLE)
-        disk = Disk(at, Crash)
+        disk = disk_at(at)
         monkeypatch.setattr(durable_files, "os", disk)
         try:
             console.run(statement)
@@ -452,19 +463,19 @@ def test_show_staged_says_how_far_a_change_is(opened: Open) -> None:
         "CREATE OR REPLACE LIVE TABLE ranks STAGED AS SELECT k, rank() OVER (ORDER BY n DESC) AS r FROM s;"
     )
     console.run(IDLE)
-    far = {row[0]: row[3:6] for row in console.rows("SHOW STAGED;")}
+    far = {row[0]: row[4:7] for row in console.rows("SHOW STAGED;")}
     assert far == {"t": (3, 3, 100), "ranks": (3, 3, 100)}, "of the streams, also in stages"
     assert console.session.summary().staged is None, "it has read all"
     console.run(
         "CREATE OR REPLACE LIVE TABLE t STAGED FROM NOW AS SELECT k, max(n) AS m FROM s GROUP BY k;" + IDLE
     )
-    assert {row[0]: row[3:6] for row in console.rows("SHOW STAGED;")}["t"] == (0, None, None), (
+    assert {row[0]: row[4:7] for row in console.rows("SHOW STAGED;")}["t"] == (0, None, None), (
         "never all of them"
     )
     console.session.close()
     again = opened()
     again.run("START QUERY ALL;" + IDLE)
-    assert {row[4:6] for row in again.rows("SHOW STAGED;")} == {(None, None)}, "where it began is not known"
+    assert {row[5:7] for row in again.rows("SHOW STAGED;")} == {(None, None)}, "where it began is not known"
 
 
 # ---- what is refused, and what does no harm
@@ -611,7 +622,7 @@ def test_ctrl_c_leaves_both_as_they_were(console: Console) -> None:
     waiting.join()
     console.run(IDLE)
     assert sorted(console.rows("SELECT * FROM t;")) == BEFORE
-    assert [row[1] for row in console.rows("SHOW STAGED;")] == ["running"]
+    assert [row[2] for row in console.rows("SHOW STAGED;")] == ["running"]
     console.run("DROP STAGED t;")
 
 

@@ -1,0 +1,281 @@
+"""PROMOTE and ROLLBACK of a query that writes into a sink.
+
+A sink with KEY gets the rows of the change, and loses the keys that these do not have. Other sinks keep what
+was written: FROM NOW the change goes on where the query stops; else it writes all rows, WITH DUPLICATES.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streamsql.catalog import Catalog
+from streamsql.connectors.registry import ENDLESS, connector
+from streamsql.definitions import Query, Sink, before_name, promoted_name, staged_name
+from streamsql.errors import Note, RuleFault, Span, StreamsqlError
+from streamsql.features.change.query_positions import (
+    begin_anew,
+    keeps_state,
+    newest_batch,
+    position,
+    renumber,
+)
+from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
+from streamsql.plan.statements.existing import entries_of
+from streamsql.plan.statements.staged_query import not_into_files
+from streamsql.runtime.live.recorded_progress import FROM_NOW
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.promoted_rows import keep_promoted_rows
+from streamsql.runtime.queries.run import BUSY
+from streamsql.runtime.queries.start import forget_query
+from streamsql.runtime.queries.start_steps import Step
+from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
+
+DIFFERENCE, GO_ON, SAME_POINT, ANEW = "difference", "go on", "same point", "anew"
+"""What PROMOTE does with the sink of a query: it gets the difference; the change goes on, from where it is or
+where the query stops; the change writes all rows."""
+_TRIES = 5
+"""So often both queries process their input until they stand at the same point."""
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """The promotion of the staged change of a query. way: one of the above; drained: a step after which a
+    query has processed all available input, and is stopped.
+    """
+
+    parts: SessionParts
+    change: Query
+    way: str
+    drained: Callable[[str], Step]
+
+    @property
+    def name(self) -> str:
+        return promoted_name(self.change.name)
+
+    @property
+    def _generation(self) -> Path:
+        return _generation(self.parts, self.name, STAGED)
+
+    def before(self) -> list[Step]:
+        """The steps while the query writes. What takes long is done here."""
+        if self.way == ANEW:
+            return []
+        others = [staged_name(before_name(self.name))] if self.way == DIFFERENCE else []
+        return [self.drained(name) for name in (*others, self.change.name, *self._together)]
+
+    @property
+    def _together(self) -> list[str]:
+        """The query itself, where the change goes on: it has read no less than the change then."""
+        return [self.name] if self.way in (GO_ON, SAME_POINT) else []
+
+    def after(self) -> list[Step]:
+        """The steps once the query has stopped, before the change is in use."""
+        if self.way == DIFFERENCE:
+            names = [staged_name(before_name(self.name)), self.change.name]
+            return [*(self.drained(name) for name in names), Step(self._keep_difference)]
+        if self.way == SAME_POINT:
+            return [Step(self._to_same_point), Step(self._renumber)]
+        return [self.drained(self.change.name), Step(self._begin_anew)] if self.way == ANEW else []
+
+    def _keep_difference(self) -> None:
+        names = (staged_name(before_name(self.name)), self.change.name)
+        sides = [self.parts.live[name.casefold()] for name in names]
+        before, after = (rows.now().frame(self.parts.spark) for rows in sides)
+        keep_promoted_rows(self._generation, before, after, _sink(self.parts, self.change).key)
+
+    def _to_same_point(self) -> None:
+        """Bring both queries to the same point of their input: the sink has then each row once."""
+        folders = [_generation(self.parts, self.name, link) / "checkpoint" for link in (CURRENT, STAGED)]
+        for _ in range(_TRIES):
+            now, staged = map(position, folders)
+            if now == staged:
+                return
+            self.drained(self.change.name).do()
+            now, staged = map(position, folders)
+            if now == staged:
+                return
+            self.drained(self.name).do()
+        raise RuleFault(
+            f"{self.name} and its staged change do not come to the same point of their input",
+            detail="new rows come all the time, or the change reads other streams; rows would be written"
+            " twice, or left out",
+            hint=f"PROMOTE {quote_name(self.name)} WITH DUPLICATES; writes all rows from the beginning",
+            code="QUERY_RUNNING",
+        )
+
+    def _renumber(self) -> None:
+        if _numbers(self.parts, self.change):
+            number = newest_batch(_generation(self.parts, self.name, CURRENT) / "checkpoint")
+            renumber(self._generation / "checkpoint", number)
+
+    def _begin_anew(self) -> None:
+        number = -1
+        if _numbers(self.parts, self.change):
+            number = newest_batch(_generation(self.parts, self.name, CURRENT) / "checkpoint")
+        begin_anew(self._generation / "checkpoint", number)
+        shutil.rmtree(self._generation / "rows", ignore_errors=True)
+
+
+def promotion(
+    parts: SessionParts, change: Query, drained: Callable[[str], Step], *, duplicates: bool, span: Span
+) -> Promotion:
+    """How the staged change of a query is promoted. Raises RuleFault where its sink would get rows twice."""
+    name, sink = promoted_name(change.name), _sink(parts, change)
+    from_now = (_generation(parts, name, STAGED) / "checkpoint" / FROM_NOW).exists()
+    mode = parts.queries.all[change.name.casefold()].mode
+    in_step = connector(Name(sink.connector)).keeps_in_step(sink)
+    if duplicates and not in_step and mode != "complete":
+        way = ANEW
+    elif in_step and not from_now:
+        way = DIFFERENCE
+    elif in_step or mode == "complete":
+        way = GO_ON
+    elif from_now:
+        way = SAME_POINT
+    else:
+        raise RuleFault(
+            f"the sink {sink.name} would get rows twice",
+            detail=f"{name} has written rows into it, which stay: a {sink.meant} sink"
+            f"{' without KEY' if sink.meant == 'jdbc' else ''} takes only new ones; the change is"
+            " computed from the beginning",
+            hint=f"PROMOTE {quote_name(name)} WITH DUPLICATES; writes all rows of the change, too;\n"
+            "or stage it with FROM NOW: then what was written stays, and the change writes from now on",
+            span=span,
+            code="ROWS_TWICE",
+        )
+    for needed in _needed(parts, name, way):
+        running = parts.queries.all.get(needed.casefold())
+        if running is None or running.status() not in BUSY:
+            failed = running is not None and running.status() == "FAILED"
+            raise RuleFault(
+                f"the query {needed} {'has failed' if failed else 'is stopped'}",
+                detail="it first processes all available input",
+                hint=f"{'WHY' if failed else 'START'} QUERY {quote_name(needed)};",
+                span=span,
+                code="QUERY_NOT_RUNNING",
+            )
+    reads = parts.queries.all[change.name.casefold()].plan.reads.streams
+    endless = next((stream.name for stream in reads if stream.connector in ENDLESS), None)
+    if way == SAME_POINT and endless:
+        raise RuleFault(
+            f"{name} and its staged change do not come to the same point: {endless} always has new rows",
+            hint=f"PROMOTE {quote_name(name)} WITH DUPLICATES; writes all rows from the beginning",
+            span=span,
+            code="QUERY_RUNNING",
+        )
+    if way in (SAME_POINT, ANEW):
+        check_files(parts, name, sink, STAGED, span)
+    return Promotion(parts, change, way, drained)
+
+
+def _needed(parts: SessionParts, name: str, way: str) -> Sequence[str]:
+    """The queries that must run, beside the change."""
+    if way == DIFFERENCE:
+        return [staged_name(before_name(name))]
+    return [name] if way in (GO_ON, SAME_POINT) else []
+
+
+def check_files(parts: SessionParts, name: str, sink: Sink, link: str, span: Span) -> None:
+    """Raise RuleFault for a query with state whose micro-batches are numbered in a folder of files."""
+    if connector(Name(sink.connector)).keeps_log and keeps_state(
+        _generation(parts, name, link) / "checkpoint"
+    ):
+        raise not_into_files(name, sink.name, span)
+
+
+def _numbers(parts: SessionParts, change: Query) -> bool:
+    """Whether the sink skips micro-batches with a number that it has."""
+    return connector(Name(_sink(parts, change).connector)).keeps_log
+
+
+def _sink(parts: SessionParts, change: Query) -> Sink:
+    return parts.catalog.sinks[change.into[0].casefold()]
+
+
+def _generation(parts: SessionParts, name: str, link: str) -> Path:
+    generation = Generations(parts.places.query(name), link).current
+    return generation if generation is not None else Path(parts.places.query(name), link)
+
+
+def still_to_write(parts: SessionParts, promotions: Sequence[Promotion]) -> Iterator[Note]:
+    """Notes about promoted queries that do not run, and give their sink the difference once they do."""
+    for done in promotions:
+        running = parts.queries.all.get(done.name.casefold())
+        if done.way == DIFFERENCE and (running is None or running.status() not in BUSY):
+            start = f"START QUERY {quote_name(done.name)}; gives its sink the difference, and goes on"
+            yield Note("STAYS_STOPPED", f"{done.name} does not run: {start}")
+
+
+def query_promoted(catalog: Catalog, name: str) -> Catalog:
+    """The catalog with the staged change of a query in its place."""
+    change = catalog.staged(name)
+    assert change is not None
+    query = replace(
+        change, name=promoted_name(change.name), sinks=change.into, into=(), live_table=False, retain=0
+    )
+    for kind, entry in (e for c in catalog.changes_of(name) for e in entries_of(c, catalog)):
+        catalog = catalog.without(kind, entry)
+    return catalog.having(query)
+
+
+def take_over_query(parts: SessionParts, name: str) -> None:
+    """Put the definition of the staged change of a query into the catalog, and forget the hidden live
+    tables.
+    """
+    before = staged_name(before_name(name))
+    if before.casefold() in parts.catalog.queries:
+        forget_query(parts, before)
+    parts.current.update(lambda catalog: query_promoted(catalog, name))
+    remove_hidden_rows(parts, name)
+
+
+def remove_hidden_rows(parts: SessionParts, name: str) -> None:
+    """Remove the rows of the hidden live tables of a promoted change, as far as that is possible."""
+    if parts.catalog.queries[name.casefold()].live_table:
+        return  # the rows are its own
+    with suppress(OSError, StreamsqlError):
+        Generations(parts.places.query(before_name(name)), STAGED).remove()
+        shutil.rmtree(_generation(parts, name, CURRENT) / "rows", ignore_errors=True)
+
+
+def check_rollback(parts: SessionParts, name: str, old: Query, *, duplicates: bool, span: Span) -> None:
+    """Raise RuleFault for an earlier generation of a query with which its sink would have wrong rows. old:
+    its query.
+    """
+    sink = parts.catalog.sinks[old.sinks[0].casefold()]
+    if connector(Name(sink.connector)).keeps_in_step(sink):
+        staged = replace(old, name=staged_name(old.name), into=old.sinks, live_table=True)
+        raise RuleFault(
+            f"{name} cannot be rolled back: {sink.name} has the rows of the query of now",
+            detail="the earlier checkpoint knows nothing of the keys that were written since",
+            hint=f"{' '.join(staged.sql().split())}; then PROMOTE {quote_name(name)};"
+            " gives the sink the difference",
+            span=span,
+            code="ROWS_TWICE",
+        )
+    if not duplicates:
+        raise RuleFault(
+            f"the sink {sink.name} would get rows twice",
+            detail=f"the earlier generation of {name} goes on from its own checkpoint, and writes again what"
+            " was written since it was left",
+            hint=f"ROLLBACK {quote_name(name)} WITH DUPLICATES;",
+            span=span,
+            code="ROWS_TWICE",
+        )
+
+
+def renumber_left(parts: SessionParts, name: str, generation: Path, span: Span) -> None:
+    """Let an earlier generation of a query write into the files of its sink again. Raises RuleFault,
+    OSError.
+    """
+    sink = parts.catalog.sinks[parts.catalog.queries[name.casefold()].sinks[0].casefold()]
+    if not connector(Name(sink.connector)).keeps_log:
+        return
+    if keeps_state(generation / "checkpoint"):
+        raise not_into_files(name, sink.name, span)
+    renumber(generation / "checkpoint", newest_batch(_generation(parts, name, CURRENT) / "checkpoint"))
