@@ -84,30 +84,31 @@ def changed_query(statement: Insert, context: Context) -> Query:
 
 def _check_clauses(statement: Insert, query: Query) -> None:
     """Raise RuleFault for what a staged change cannot have."""
-    trigger = statement.trigger
-    wrong: tuple[tuple[object, str, Span | None], ...] = (
-        (query.together or len(query.sinks) > 1, "a query with several sinks", statement.targets[0].span),
-        (statement.late, "ON LATE INTO", statement.late.span if statement.late else None),
-        (statement.checkpoint, "CHECKPOINT", statement.checkpoint.span if statement.checkpoint else None),
-        (statement.begins == "accept", "ACCEPT CHANGES", statement.query.span),
-        (trigger and trigger.kind != "every", "this TRIGGER", trigger.span if trigger else None),
-    )
-    why = {
-        "a query with several sinks": "each sink would need its own difference",
-        "ON LATE INTO": "the sink would get late rows twice",
-        "CHECKPOINT": "its checkpoint is a generation of the query",
-        "ACCEPT CHANGES": "a staged change has a checkpoint of its own",
-        "this TRIGGER": "a staged change runs until it is promoted, in micro-batches",
-    }
-    for is_there, what, span in wrong:
+    trigger, first = statement.trigger, statement.targets[0].span
+    several, of_all = query.together or len(query.sinks) > 1, "a query with several sinks"
+    ends = trigger is not None and trigger.kind != "every"
+    wrong: tuple[tuple[object, str, str, Span | None], ...] = (
+        (several, of_all, "each sink would need its own difference", first),
+        (statement.late, "ON LATE INTO", "the sink would get late rows twice", _span(statement.late)),
+        (statement.checkpoint, "CHECKPOINT", "its checkpoint is a generation of the query",
+         _span(statement.checkpoint)),
+        (statement.begins == "accept", "ACCEPT CHANGES", "a staged change has its own checkpoint", first),
+        (ends, "this TRIGGER", "a staged change runs until it is promoted, in micro-batches",
+         trigger.span if trigger else None),
+    )  # fmt: skip
+    for is_there, what, why, span in wrong:
         if is_there:
             raise RuleFault(
                 f"STAGED does not go with {what}",
-                detail=why[what],
-                hint=f"leave out STAGED, or {what}" if what != "a query with several sinks" else "",
+                detail=why,
+                hint=f"leave out STAGED, or {what}" if what != of_all else "",
                 span=span,
                 code="CLAUSE_CONFLICT",
             )
+
+
+def _span(name: Name | None) -> Span | None:
+    return name.span if name else None
 
 
 def _checked(plan: Plan, query: Query, span: Span) -> Run:

@@ -82,10 +82,10 @@ class ChangeLog:
                 raise _changed(name, fits)
             self.query = saved["query"]
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.all")):
-                self.version, self.rows = version, fitted(_read(file), schema, keys)
+                self.version, self.rows = version, fitted(read_rows(file), schema, keys)
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.next")):
                 if version > self.version:
-                    self.pending = (version, fitted(_read(file), schema, keys))
+                    self.pending = (version, fitted(read_rows(file), schema, keys))
         except Misfit:
             raise _changed(name, fits=False) from None
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -95,13 +95,7 @@ class ChangeLog:
 
     def begin(self, version: int, rows: Any) -> None:
         """Rows are about to be written. Raises OSError."""
-        import pyarrow as pa
-
-        def write(sink: Any) -> None:
-            with pa.ipc.new_file(sink, rows.schema) as writer:
-                writer.write_table(rows)
-
-        write_file(self.folder / f"{version}.next", write)
+        write_rows(self.folder / f"{version}.next", rows)
 
     def done(self, version: int) -> None:
         """Rows are written. Raises OSError."""
@@ -134,7 +128,19 @@ def _changed(name: str, fits: bool) -> RuleFault:
     )
 
 
-def _read(file: Path) -> Any:
+def write_rows(file: Path, rows: Any) -> None:
+    """Write an Arrow table into a file. Raises OSError."""
+    import pyarrow as pa
+
+    def write(sink: Any) -> None:
+        with pa.ipc.new_file(sink, rows.schema) as writer:
+            writer.write_table(rows)
+
+    write_file(file, write)
+
+
+def read_rows(file: Path) -> Any:
+    """The Arrow table in a file. Raises OSError, exceptions of Arrow."""
     import pyarrow as pa
 
     with pa.memory_map(str(file)) as source:

@@ -18,6 +18,7 @@ from streamsql.plan.plans import Reads, Run
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.embedded.changes import identified
 from streamsql.runtime.embedded.durable_files import make_folder, remove_file, sync_folder, write_file
+from streamsql.runtime.live.change_log import read_rows, write_rows
 from streamsql.runtime.queries.program_parts import QueryParts
 
 FOLDER = "to_write"
@@ -49,8 +50,8 @@ def keep_promoted_rows(generation: Path, before: Any, after: Any, keys: Sequence
     folder = generation / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     make_folder(folder)
-    _write(folder / _GONE, gone)
-    _write(folder / _ROWS, rows)
+    write_rows(folder / _GONE, gone)
+    write_rows(folder / _ROWS, rows)
     kind = {"schema": schema, "query": str(uuid.uuid4())}
     write_file(folder / _KIND, lambda file: file.write(json.dumps(kind).encode()))
 
@@ -69,7 +70,7 @@ def write_promoted_rows(parts: QueryParts, plan: Run, generation: Path) -> None:
     writer = Changes(plan.query, plan.targets, (), plan.choices, plan.shape, "", keys=keys)
     call = writer.changes(Var("schema"), query=kind["query"])
     env = parts.env((Assign("", call),), Reads()) | {"schema": StructType.fromJson(kind["schema"])}
-    evaluate(call, env).send(_read(folder / _GONE), _read(folder / _ROWS), 0)
+    evaluate(call, env).send(read_rows(folder / _GONE), read_rows(folder / _ROWS), 0)
     remove_file(folder / _KIND)
     sync_folder(folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -82,20 +83,3 @@ def _newest(rows: Any) -> Any:
     last = {key: place for place, key in enumerate(rows["__key"].to_pylist())}
     plain = pa.Table.from_arrays(rows.columns, names=rows.column_names)
     return plain.take(pa.array(sorted(last.values()), pa.int64()))
-
-
-def _write(file: Path, rows: Any) -> None:
-    import pyarrow as pa
-
-    def write(sink: Any) -> None:
-        with pa.ipc.new_file(sink, rows.schema) as writer:
-            writer.write_table(rows)
-
-    write_file(file, write)
-
-
-def _read(file: Path) -> Any:
-    import pyarrow as pa
-
-    with pa.memory_map(str(file)) as source:
-        return pa.ipc.open_file(source).read_all()
