@@ -233,3 +233,55 @@ def test_a_table_that_must_change_too_is_named(console: Console) -> None:
         "AWAIT QUERY ALL IDLE; PROMOTE CHANGE c; AWAIT QUERY ALL IDLE; VERIFY LIVE TABLE t;"
     )
     assert console.rows("SELECT * FROM t;") == [("a", 1)]
+
+
+def test_a_set_of_a_stream_a_live_table_and_a_query(opened: Open, tmp_path: Path) -> None:
+    """The query goes on with the changed stream from where it stops; a keyed sink would get the difference."""
+    console = opened()
+    console.run(
+        "CREATE STREAM s (k STRING, n INT) USING values; CREATE STREAM big AS SELECT k, n FROM s WHERE n > 1;"
+        f"CREATE SINK out USING json OPTIONS (path '{tmp_path}/out');"
+        "CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM big GROUP BY k;"
+        "INSERT INTO out AS QUERY q SELECT k, n FROM big;"
+        "INSERT INTO s VALUES ('a', 1), ('a', 2), ('b', 5);" + IDLE
+    )
+    written = f"SELECT k, n FROM json.`{tmp_path}/out` ORDER BY k, n;"
+    assert console.rows(written) == [("a", 2), ("b", 5)]
+    console.run(
+        "BEGIN CHANGE c; CREATE OR REPLACE STREAM big AS SELECT k, n FROM s WHERE n > 3;"
+        "INSERT INTO out AS QUERY q FROM NOW SELECT k, n * 10 AS n FROM big; END CHANGE;"
+        "INSERT INTO s VALUES ('c', 3), ('c', 7);" + IDLE
+    )
+    kinds = {row[0]: (row[1], row[-1]) for row in console.rows("SHOW STAGED;")}
+    assert kinds == {"big": ("stream", "c"), "t": ("live table", "c"), "q": ("query", "c")}
+    compared = {row[0]: row[1:] for row in console.rows("COMPARE CHANGE c;")}
+    assert compared == {"t": (3, 2, 1, 0, 1), "q": (2, 1, 2, 1, 0)}
+    console = opened()
+    console.run("START QUERY ALL;" + IDLE)
+    console.run("PROMOTE CHANGE c; INSERT INTO s VALUES ('d', 3), ('d', 9);" + IDLE + "VERIFY LIVE TABLE t;")
+    assert console.rows(written) == [("a", 2), ("b", 5), ("c", 3), ("c", 7), ("d", 90)]
+    assert sorted(console.rows("SELECT * FROM t;")) == [("b", 5), ("c", 7), ("d", 9)]
+    assert console.rows("SHOW STAGED;") == []
+    assert refusal(console, "ROLLBACK CHANGE c;").code == "ROWS_TWICE"
+
+
+def test_a_stream_and_the_staged_query_that_reads_it(console: Console, tmp_path: Path) -> None:
+    console.run(
+        "CREATE STREAM s (k STRING, n INT) USING values; CREATE STREAM big AS SELECT k, n FROM s WHERE n > 1;"
+        f"CREATE SINK out USING json OPTIONS (path '{tmp_path}/out');"
+        "INSERT INTO out AS QUERY q SELECT k, n FROM big;"
+        "INSERT INTO out STAGED AS QUERY q FROM NOW SELECT k, n + 1 AS n FROM big;" + IDLE
+    )
+    stage = "CREATE OR REPLACE STREAM big STAGED AS SELECT k, n FROM s WHERE n > 3;"
+    fault = refusal(console, stage)
+    assert (fault.code, fault.hint) == ("IN_USE", "PROMOTE q; or DROP STAGED q; first")
+    console.run(
+        f"DROP STAGED q; {stage} INSERT INTO out STAGED AS QUERY q FROM NOW SELECT k, n + 1 AS n FROM big;"
+    )
+    fault = refusal(console, "DROP STAGED big;")
+    assert fault.hint == "DROP STAGED big, q; removes them together"
+    fault = refusal(console, "PROMOTE q;")
+    assert fault.hint == "PROMOTE big, q; puts them in use together"
+    console.run("DROP STAGED big, q;")
+    assert console.rows("SHOW STAGED;") == []
+    assert [row[0] for row in console.rows("SHOW QUERIES;")] == ["q"]
