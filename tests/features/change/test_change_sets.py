@@ -68,6 +68,7 @@ def test_from_begin_to_promoted_and_back(opened: Open) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("statement", ["PROMOTE CHANGE c;", "ROLLBACK CHANGE c;"])
 def test_a_crash_leaves_the_one_or_the_other_whole(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str

@@ -106,6 +106,7 @@ def test_a_staged_stream_is_there_on_the_next_day(opened: Open) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("statement", ["PROMOTE s;", "ROLLBACK s;"])
 def test_a_crash_leaves_the_one_or_the_other_whole(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
