@@ -55,7 +55,7 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.drain import stop_queries
 from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.run import BUSY, GOING_ON
-from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.queries.start import start_again, start_query
 from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.workspace.generations import CURRENT, Generations, Left, generations_of
 
@@ -76,7 +76,7 @@ def promote(
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
     nexts, catalog = list[Next](), with_streams(parts.catalog, streams)
     promotions = list[Promotion]()
-    drained = lambda name: Step(partial(_drain, parts, name), partial(_again, parts, name))  # noqa: E731
+    drained = lambda name: Step(partial(_drain, parts, name), partial(start_again, parts, name))  # noqa: E731
     for query in changes:
         name = promoted_name(query.name)
         _check_change(parts, query, places)
@@ -144,7 +144,7 @@ def _drain(parts: SessionParts, name: str) -> None:
     """Stop a query once it has processed all available input; one that is stopped is started for that. Raises
     its fault, Cancelled.
     """
-    _again(parts, name)
+    start_again(parts, name)
     stop_queries(StopQuery(name=Name(name), drain=True), parts)
 
 
@@ -248,7 +248,9 @@ def _swap(
 
     statement = parts
     with parts.cancel.holding(parts.queries.starting):
-        stops = [Step(partial(stop, table), partial(_again, parts, table)) for table in reversed(went_on)]
+        stops = [
+            Step(partial(stop, table), partial(start_again, parts, table)) for table in reversed(went_on)
+        ]
         run_steps((*before, *stops, *after, Step(lambda: put_in_use(parts, nexts, streams), final=True)))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
         for table in tables:
@@ -313,15 +315,6 @@ def _forget(parts: SessionParts, query: str) -> None:
     parts.queries.failures.pop(query.casefold(), None)
     parts.histories.forget(query)
     parts.live.forget(query.casefold())
-
-
-def _again(parts: SessionParts, name: str) -> None:
-    """Start a query again that a statement which failed has stopped."""
-    running, parts = parts.queries.all.get(name.casefold()), parts.under(CancelToken())
-    if running is not None and running.status() in BUSY and running.stopped:
-        parts.queries.stop(running, parts.cancel)
-    if running is not None and running.status() == "stopped":
-        start_query(parts, planner.start_plan(parts.catalog.queries[name.casefold()], parts.context()))
 
 
 def _compare(parts: SessionParts, statement: Compare) -> Result:

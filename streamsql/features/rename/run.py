@@ -29,8 +29,8 @@ from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.run import BUSY, GOING_ON
-from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.queries.run import GOING_ON
+from streamsql.runtime.queries.start import start_again, start_query
 from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.workspace.generations import generations_of
 from streamsql.runtime.workspace.store import Past, past_of
@@ -48,7 +48,7 @@ def _rename(parts: SessionParts, plan: Renamed, statement: Rename) -> Result:
         parts.queries.stop(parts.queries.all[name.casefold()], parts.cancel)
 
     with parts.cancel.holding(parts.queries.starting):
-        stops = [Step(partial(stop, name), partial(_again, parts, name)) for name in went_on]
+        stops = [Step(partial(stop, name), partial(start_again, parts, name)) for name in went_on]
         flush = Step(parts.histories.close)
         record = Step(partial(_write_record, parts, names), partial(_forget_record, parts))
         run_steps((*stops, flush, record, Step(lambda: _change_files(parts, names), final=True)))
@@ -79,15 +79,6 @@ def _with_left_stages(parts: SessionParts, plan: Renamed) -> Renaming:
     left = generations_of(parts.places, plan.old).left()
     stages = with_stages(plan.old, plan.new, (stage for one in left for stage in one.stages))
     return replace(names, queries={**names.queries, **stages}, sinks={**names.sinks, **stages})
-
-
-def _again(parts: SessionParts, name: str) -> None:
-    """Start a query again that a statement which failed has stopped."""
-    running, parts = parts.queries.all.get(name.casefold()), parts.under(CancelToken())
-    if running is not None and running.status() in BUSY and running.stopped:
-        parts.queries.stop(running, parts.cancel)
-    if running is not None and running.status() == "stopped":
-        start_query(parts, planner.start_plan(parts.catalog.queries[name.casefold()], parts.context()))
 
 
 # ---- the record ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.errors import Note
 from streamsql.plan import plans
 from streamsql.plan.changes_plan import Changes
+from streamsql.plan.planner import start_plan
 from streamsql.runtime.checkpoints.query_marker import (
     Folder,
     check_unchanged,
@@ -63,6 +64,15 @@ from streamsql.runtime.queries.start_steps import Step, nothing, run_steps
 from streamsql.runtime.queries.written_rows import begin_late, give_first_rows, rows_to_write
 from streamsql.runtime.workspace.generations import generations_of
 from streamsql.runtime.workspace.owned_folders import remove
+
+
+def start_again(parts: QueryParts, name: str) -> None:
+    """Start a query again that a statement which failed has stopped. Raises the fault of its start."""
+    running, parts = parts.queries.all.get(name.casefold()), parts.under(CancelToken())
+    if running is not None and running.status() in BUSY and running.stopped:
+        parts.queries.stop(running, parts.cancel)
+    if running is not None and running.status() == "stopped":
+        start_query(parts, start_plan(parts.catalog.queries[name.casefold()], parts.context()))
 
 
 def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -> Running:
