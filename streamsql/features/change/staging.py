@@ -58,8 +58,8 @@ def stage_stream(parts: SessionParts, plan: Staging, statement: CreateStream) ->
 def with_message(staged: list[Started], notes: Iterable[Note], text: str) -> Result:
     """The result of a statement that has staged live tables. text: its message."""
     names = [name for started in staged for name in started.queries]
-    told = tuple(dict.fromkeys((*notes, *(note for started in staged for note in started.notes))))
-    return Started(told, tuple(names), text, False) if names else Done(told, text)
+    all_notes = tuple(dict.fromkeys((*notes, *(note for started in staged for note in started.notes))))
+    return Started(all_notes, tuple(names), text, False) if names else Done(all_notes, text)
 
 
 def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable], place: Span) -> list[Started]:

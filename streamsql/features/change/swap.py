@@ -66,11 +66,11 @@ def in_sets(catalog: Catalog, tables: Mapping[str, tuple[str, str]], streams: It
     """The catalog whose sets of changes record what is in use now. tables: by the names of the live tables,
     the generations that the sets have recorded for them, and those of now; streams: those that changed.
     """
-    marks = {name.casefold(): numbers for name, numbers in tables.items()}
-    marks |= {name.casefold(): ("", PROMOTED) for name in streams}
+    numbers = {name.casefold(): numbers for name, numbers in tables.items()}
+    numbers |= {name.casefold(): ("", PROMOTED) for name in streams}
     for change in catalog.changes.values():
         for member in change.members:
-            before, now = marks.get(member.name.casefold(), ("", ""))
+            before, now = numbers.get(member.name.casefold(), ("", ""))
             if now and member.generation == before:
                 change = change.with_member(replace(member, generation=now))
         catalog = catalog.having(change)
