@@ -5,6 +5,8 @@ Which set is open belongs to the session; the set itself is in the catalog.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from streamsql.definitions import PROMOTED, Change, before_name
@@ -89,7 +91,19 @@ def promote_change(parts: SessionParts, statement: PromoteChange) -> Result:
             code="CHANGE_OPEN",
         )
     names = [Name(n.value, place) for n in members_staged(change, parts.catalog)]
-    return promote(parts, names, _back(change))
+    with _of_set(f"PROMOTE CHANGE {quote_name(change.name)}"):
+        return promote(parts, names, _back(change), duplicates=statement.duplicates)
+
+
+@contextmanager
+def _of_set(statement: str) -> Iterator[None]:
+    """The error of a sink that would get rows twice names the statement about the whole set."""
+    try:
+        yield
+    except RuleFault as fault:
+        if fault.code == "ROWS_TWICE" and "WITH DUPLICATES" in fault.hint:
+            fault.hint = f"{statement} WITH DUPLICATES;"
+        raise
 
 
 def _back(change: Change) -> str:
@@ -118,7 +132,9 @@ def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
             )
     aside = parts.catalog.aside
     names = [m.name for m in promoted if m.kind != "stream" or before_name(m.name).casefold() in aside]
-    return roll_back(parts, [Name(name, place) for name in names], back=_back(change))
+    with _of_set(f"ROLLBACK CHANGE {quote_name(change.name)}"):
+        back, duplicates = _back(change), statement.duplicates
+        return roll_back(parts, [Name(name, place) for name in names], back=back, duplicates=duplicates)
 
 
 def compare_change(parts: SessionParts, statement: CompareChange) -> Result:

@@ -55,12 +55,24 @@ class OfChange:
 
 @dataclass(frozen=True, kw_only=True)
 class PromoteChange(OfChange, Statement):
-    """The staged changes of a set are put in use."""
+    """The staged changes of a set are put in use. duplicates: with WITH DUPLICATES."""
+
+    duplicates: bool = False
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"duplicates": node.has("WithDuplicates")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RollbackChange(OfChange, Statement):
-    """What was in use before a set was promoted is brought back."""
+    """What was in use before a set was promoted is brought back. duplicates: as for PROMOTE CHANGE."""
+
+    duplicates: bool = False
+
+    @classmethod
+    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
+        return {"duplicates": node.has("WithDuplicates")}
 
 
 @dataclass(frozen=True, kw_only=True)
