@@ -11,7 +11,7 @@ from streamsql.cli.dry_run import Checker
 from streamsql.connectors import schema_registry
 from streamsql.connectors.option_values import placed
 from streamsql.definition_sql import setting_sql
-from streamsql.definitions import REJECTED, Query, Stream, is_staged, promoted_name
+from streamsql.definitions import REJECTED, Query, Stream, is_before, is_staged, promoted_name
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.project.project_folder import Key, Part, key_of
 from streamsql.language.statements.base import Statement
@@ -60,9 +60,10 @@ class DefinitionSet:
 
     @property
     def staged(self) -> tuple[str, ...]:
-        """The live tables of which a change is staged."""
+        """The live tables and queries of which a change is staged."""
         queries = self.catalog.named(None)
-        return tuple(promoted_name(query.name) for query in queries if is_staged(query.name))
+        changes = (query.name for query in queries if is_staged(query.name) and not is_before(query.name))
+        return tuple(map(promoted_name, changes))
 
 
 def wanted(

@@ -135,7 +135,7 @@ def _entry(statement: Statement) -> CatalogEntry:
             code="NOT_A_DEFINITION",
         )
     name = _name_of(statement)
-    if isinstance(statement, (CreateLiveTable, CreateStream)) and statement.staged:
+    if isinstance(statement, (CreateLiveTable, CreateStream, Insert)) and statement.staged:
         raise RuleFault(
             "a project says what is in use, not what is staged", hint="omit STAGED", code="NOT_A_DEFINITION"
         )

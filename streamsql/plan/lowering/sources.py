@@ -17,8 +17,8 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Function, Sink, Stream
-from streamsql.errors import Note, Span
+from streamsql.definitions import Function, Sink, Stream, is_staged
+from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.query import Query, read_query
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
@@ -323,6 +323,13 @@ class Sources:
                 view = self.catalog.tables.get(name.casefold())
                 streaming = streaming or bool(view and view.streaming)
                 continue
+            if entry is not None and is_staged(entry.name) and not is_staged(name):
+                raise RuleFault(
+                    f"a query that is sent to Spark as text cannot read the staged change of {name}",
+                    detail=f"Spark reads {name} as it is in use",
+                    hint=f"PROMOTE {quote_name(name)}; first, or another form of the query",
+                    code="NOT_STAGEABLE",
+                )
             if isinstance(entry, Sink) and entry.is_view:
                 self.live[entry.name.casefold()] = entry
                 continue
