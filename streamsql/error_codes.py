@@ -95,6 +95,7 @@ CODES = {
     "NOT_ON_STREAMS": "an operation that Spark does not have on streams",
     "NO_CONNECT": "the console cannot use that Spark Connect server, or not together with another flag",
     "NOT_ON_CONNECT": "a Spark Connect server does not do this: it needs the driver's JVM or this process",
+    "KEYS_OF_LATER_ROWS": "a sink with KEY has rows that an earlier generation of its query knows nothing of",
     "NOT_PROMOTED": "a set of changes was not promoted, so that it cannot be rolled back",
     "NOT_STAGEABLE": "a definition cannot be changed beside the one in use",
     "NOT_STAGED": "a live table, a query, a stream or a set has no staged change",

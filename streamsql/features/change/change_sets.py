@@ -101,7 +101,7 @@ def _of_set(statement: str) -> Iterator[None]:
     try:
         yield
     except RuleFault as fault:
-        if fault.code == "ROWS_TWICE" and "WITH DUPLICATES" in fault.hint:
+        if fault.code == "ROWS_TWICE":
             fault.hint = f"{statement} WITH DUPLICATES;"
         raise
 

@@ -256,7 +256,7 @@ def check_rollback(parts: SessionParts, name: str, old: Query, *, duplicates: bo
             hint=f"{' '.join(staged.sql().split())}; then PROMOTE {quote_name(name)};"
             " gives the sink the difference",
             span=span,
-            code="ROWS_TWICE",
+            code="KEYS_OF_LATER_ROWS",
         )
     if not duplicates:
         raise RuleFault(

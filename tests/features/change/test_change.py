@@ -430,7 +430,7 @@ def test_a_limited_change_reads_so_many_files_in_a_second(opened: Open, tmp_path
     assert re.search(r"staged change \d+ %", footer)
     console.run(IDLE)
     assert console.session.summary().staged is None
-    assert console.rows("SHOW STAGED;")[0][9] == "6 files"
+    assert console.rows("SHOW STAGED;")[0][10] == "6 files"
     batches = [row[5] for row in console.rows("SHOW BATCHES OF QUERY t$staged;")]
     assert batches == [2, 2, 2]
     begun = [datetime.fromisoformat(row[2]) for row in console.rows("SHOW BATCHES OF QUERY t$staged;")]

@@ -254,7 +254,7 @@ def test_a_keyed_sink_is_not_rolled_back_and_the_hint_brings_the_old_rows(
     assert table() == [("a", 3)]
     fault = refusal(console, "ROLLBACK q WITH DUPLICATES;")
     statement, word, _ = fault.hint.partition("; then PROMOTE q;")
-    assert (fault.code, bool(word)) == ("ROWS_TWICE", True)
+    assert (fault.code, bool(word)) == ("KEYS_OF_LATER_ROWS", True)
     console.run(statement + "; PROMOTE q;")
     assert table() == [("a", 4), ("b", 2)]
 
