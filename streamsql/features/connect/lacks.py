@@ -66,7 +66,7 @@ LACKS = {
         "SHOW STAGES", "nothing runs in stages there", "SHOW QUERIES"
     ),
     "staged changes": Lack(
-        "STAGED, SHOW STAGED, PREVIEW CHANGE, COMPARE, PROMOTE, ROLLBACK, SHOW GENERATIONS",
+        "STAGED, BEGIN CHANGE, SHOW STAGED, PREVIEW CHANGE, COMPARE, PROMOTE, ROLLBACK, SHOW GENERATIONS",
         "the rows of a live table are a view of the server's, which keeps one generation",
         "CREATE LIVE TABLE under another name, and a SELECT over both",
     ),
