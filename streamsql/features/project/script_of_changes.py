@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.connectors.registry import ENDLESS, connector
+from streamsql.definitions import Stream
 from streamsql.errors import Source
 from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, is_altered, written
 from streamsql.features.project.plan_command import Project, shown_kind
 from streamsql.features.project.project_folder import Key, Part
 from streamsql.language.script import Written, split_script
+from streamsql.language.statements.base import Name
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.workspace.store import CatalogEntry
@@ -154,20 +156,21 @@ def _together(project: Project, changes: Mapping[Key, Change]) -> set[str]:
     again = [queries[name.casefold()] for name in project.comparison.effects.begin_again]
     if not streams or not again or kinds & {"view", "function", "sink"}:
         return set()
-    if not all(query.live_table for query in again) or not all(map(_is_stageable, streams)):
+    before = project.present.catalog.streams
+    stageable = (_is_stageable(part, before[part.entry.name.casefold()]) for part in streams)
+    if not all(query.live_table for query in again) or not all(stageable):
         return set()
     tables = [p for p in changed if p.entry.kind == "query" and p.entry.readable]
     return {p.entry.name.casefold() for p in (*streams, *tables)} | {q.name.casefold() for q in again}
 
 
-def _is_stageable(part: Part) -> bool:
+def _is_stageable(part: Part, before: Stream) -> bool:
     """Whether STAGED takes a changed stream: not one whose rows come to its name, or once."""
     statement = part.statement
     assert isinstance(statement, CreateStream)
-    name = statement.connector
-    return not statement.malformed_sink and (
-        name is None or (name.value.casefold() != "values" and not connector(name).received)
-    )
+    names = [statement.connector, Name(before.connector) if before.connector else None]
+    own_rows = any(name and (name.value.casefold() == "values" or connector(name).received) for name in names)
+    return not (own_rows or statement.malformed_sink or before.malformed_sink)
 
 
 def _needed(own: Sequence[Part], parts: Sequence[Part]) -> set[Key]:
