@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from streamsql.calls import Function, Node, Var, expr
 from streamsql.connectors import debezium, messages, schema_registry
@@ -212,7 +212,8 @@ class Kafka(Connector):
     def beginning_at(self, stream: Stream, moment: datetime) -> Stream | str:
         own = {name.casefold() for name in (*_STARTS, "startingOffsetsByTimestampStrategy")}
         others = (pair for pair in stream.options if pair[0].casefold() not in own)
-        milliseconds = str(round(moment.timestamp() * 1000))
+        # Kafka's times are cut to milliseconds: one that is rounded up would leave out messages after it.
+        milliseconds = str((moment - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1))
         begin = ("startingTimestamp", milliseconds), ("startingOffsetsByTimestampStrategy", "latest")
         return replace(stream, options=(*others, *begin))
 
