@@ -68,7 +68,7 @@ def is_staged(name: str) -> bool:
 
 def is_aside(stream: str) -> bool:
     """Whether a name is that of the definition of a stream that is not in use: staged, or replaced."""
-    return stream.casefold().endswith(("$staged", _BEFORE))
+    return stream.casefold().endswith((staged_name(""), _BEFORE))
 
 
 PROMOTED = "PROMOTED"

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from streamsql.definitions import Query
-from streamsql.errors import Note, Source, StreamsqlError
-from streamsql.language.parser import parse
-from streamsql.language.redaction import redact
-from streamsql.language.script import split_script
-from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.errors import Note, StreamsqlError
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
+from streamsql.plan.statements.staged_tables import staging_of
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers.start_stop import start_statement
@@ -85,15 +81,12 @@ def _left(parts: SessionParts, query: Query, name: str, fault: StreamsqlError) -
 
 def _is_staged_anew(parts: SessionParts, query: Query) -> bool:
     """Stage the query of a live table as it is, so that it reads the stream with the new columns. Returns
-    whether that is done: not for an INSERT, beside another change, or with a secret in the SELECT.
+    whether that is done: not for an INSERT, or beside another change.
     """
-    if not query.live_table or parts.catalog.staged(query.name) or redact(query.text) != query.text:
+    if not query.live_table or parts.catalog.staged(query.name):
         return False
-    definition = query.sql(parts.catalog.sinks[query.name.casefold()])
-    statement = parse(split_script(Source("", definition))[0], literal=True)
-    assert isinstance(statement, CreateLiveTable)
     try:
-        start_statement(parts, replace(statement, or_replace=True, staged=True))
+        start_statement(parts, staging_of(query, parts.catalog))
     except Exception:
         return False
     return True

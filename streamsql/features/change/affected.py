@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import REJECTED, Query, Sink, is_staged, promoted_name
-from streamsql.errors import Source, Span
-from streamsql.language.origin import Origin
-from streamsql.language.parser import parse_text
-from streamsql.language.statements.base import Fragment
-from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.definitions import REJECTED, Query, is_staged, promoted_name
+from streamsql.plan.statements.staged_tables import in_use, renamed
 from streamsql.plan.streaming.readers import reads
 
 
@@ -80,30 +75,5 @@ def stands_alone(table: str, catalog: Catalog) -> bool:
     query, change = catalog.queries[table.casefold()], catalog.staged(table)
     assert change is not None
     sinks = (catalog.sinks[q.sinks[0].casefold()] for q in (query, change))
-    texts = [q.sql(sink) for q, sink in zip((query, renamed(change)), map(_in_use, sinks), strict=True)]
+    texts = [q.sql(sink) for q, sink in zip((query, renamed(change)), map(in_use, sinks), strict=True)]
     return texts[0] != texts[1]
-
-
-def staging_of(query: Query, catalog: Catalog) -> CreateLiveTable:
-    """The statement that stages a live table with its staged definition, if it has one, else its own."""
-    query = catalog.staged(query.name) or query
-    sink = _in_use(catalog.sinks[query.sinks[0].casefold()])
-    statement = parse_text(Source("", renamed(query).sql(sink)))
-    assert isinstance(statement, CreateLiveTable)
-    body = Fragment(query.text, Span(0, 0), Origin.of(Span(0, 0)))  # with its secrets
-    return replace(statement, query=statement.query if query.backfill else body, or_replace=True, staged=True)
-
-
-def _in_use(sink: Sink) -> Sink:
-    return replace(sink, name=promoted_name(sink.name), owner=promoted_name(sink.owner))
-
-
-def renamed(query: Query) -> Query:
-    """The query of a staged change, or of a stage of it, with its names after PROMOTE."""
-    return replace(
-        query,
-        name=promoted_name(query.name),
-        sinks=tuple(map(promoted_name, query.sinks)),
-        inputs=tuple(map(promoted_name, query.inputs)),
-        owner=promoted_name(query.owner),
-    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.definitions import PROMOTED, Change, before_name
 from streamsql.errors import RuleFault
-from streamsql.features.change.affected import affected_tables, staging_of
+from streamsql.features.change.affected import affected_tables
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of
 from streamsql.features.change.plan import Staging, planned_staging
@@ -28,6 +28,7 @@ from streamsql.features.change.statement import (
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
+from streamsql.plan.statements.staged_tables import staging_of
 from streamsql.results import Compared, Done, Result
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table

@@ -14,7 +14,6 @@ from streamsql.features.change.affected import (
     affected_tables,
     reads_through,
     staged_streams_of,
-    staging_of,
     stands_alone,
 )
 from streamsql.features.change.statement import (
@@ -34,6 +33,7 @@ from streamsql.plan.statements.definitions import create_stream
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.queries import create_live_table
 from streamsql.plan.statements.refreshes import check_unread
+from streamsql.plan.statements.staged_tables import staging_of
 
 
 @dataclass(frozen=True)

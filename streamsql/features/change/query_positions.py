@@ -8,28 +8,31 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.embedded.durable_files import write_file
+from streamsql.runtime.evidence.source_files import files_of_source
 
 _LOGS = ("offsets", "commits")
 
 
-def position(checkpoint: Path) -> list[Any] | None:
+def position(checkpoint: Path) -> dict[str, Any] | None:
     """What a stopped query has read of each source: the offset, or the names of the files. None before its
     first micro-batch. Raises OSError, ValueError.
     """
     newest = _newest(checkpoint, "commits")
     if newest < 0:
         return None
-    offsets = (checkpoint / "offsets" / str(newest)).read_text("utf-8").splitlines()[2:]
-    return [_read_of(checkpoint / "sources" / str(at), offset) for at, offset in enumerate(offsets)]
+    log = Checkpoint.open(str(checkpoint))
+    batch = log.batch(newest)
+    if batch is None or batch.planned is None:
+        raise ValueError(batch.damage if batch else f"offsets/{newest} is missing")
+    return {source: _read_of(log, source, offset) for source, offset in batch.planned.offsets.items()}
 
 
-def _read_of(source: Path, offset: str) -> Any:
-    value = json.loads(offset) if offset != "-" else None
-    if not (isinstance(value, dict) and value.keys() == {"logOffset"}):
-        return value
-    lines = (line for log in source.glob("[0-9]*") for line in log.read_text("utf-8").splitlines()[1:])
-    return {json.loads(line)["path"] for line in lines if line}
+def _read_of(checkpoint: Checkpoint, source: str, offset: str | None) -> Any:
+    value = json.loads(offset) if offset else None
+    is_of_files = isinstance(value, dict) and value.keys() == {"logOffset"}
+    return files_of_source(checkpoint, source).keys() if is_of_files else value
 
 
 def newest_batch(checkpoint: Path) -> int:

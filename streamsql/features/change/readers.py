@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from streamsql.catalog import Catalog, CurrentCatalog
-from streamsql.definitions import Query, is_staged, promoted_name
+from streamsql.definitions import Query, before_name, is_staged, promoted_name
 from streamsql.errors import Cancelled, RuleFault, Span
 from streamsql.features.change.affected import relations_over
 from streamsql.features.change.plan import changed_entry
@@ -83,7 +83,7 @@ def to_roll_back(
         stream = catalog.streams.get(name.value.casefold())
         if stream is None:
             tables[changed_entry(name, catalog)] = name.span
-        elif f"{stream.name}$before".casefold() not in catalog.aside:
+        elif before_name(stream.name).casefold() not in catalog.aside:
             raise RuleFault(
                 f"no earlier definition of {stream.name} is kept",
                 detail="the one is kept that PROMOTE has replaced, until the stream is changed otherwise",

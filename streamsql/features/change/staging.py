@@ -15,7 +15,6 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
-from streamsql.plan import planner
 from streamsql.plan.basic_plans import Drop
 from streamsql.plan.stand_ins import given_stream
 from streamsql.plan.statements.existing import entries_of
@@ -23,7 +22,8 @@ from streamsql.plan.streaming.readers import reads
 from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.handlers import create_drop, start_stop
+from streamsql.runtime.handlers import create_drop
+from streamsql.runtime.handlers.start_stop import start_statement
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.csv_headers import check_headers
 
@@ -71,8 +71,7 @@ def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable], pla
     try:
         for statement in statements:
             begun.append(statement.name.value)
-            plan = planner.plan(statement, parts.context())
-            result = start_stop.PLANS[type(plan)](parts, plan, statement)
+            result = start_statement(parts, statement)
             assert isinstance(result, Started)
             results.append(result)
     except BaseException as error:

@@ -19,12 +19,12 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.definitions import PROMOTED, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import Source, StreamsqlError
-from streamsql.features.change.affected import renamed
 from streamsql.features.change.promote_query import remove_hidden_rows
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.plan import planner, plans
 from streamsql.plan.statements.existing import entries_of
+from streamsql.plan.statements.staged_tables import renamed
 from streamsql.runtime.checkpoints.batch_history import history_file
 from streamsql.runtime.embedded.durable_files import remove_file, sync_folder, write_file
 from streamsql.runtime.parts import SessionParts

@@ -13,6 +13,9 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
 from streamsql.plan.plans import Refresh, Run
 
+_ANY = datetime(2000, 1, 1, tzinfo=UTC)
+"""A source takes every moment or none."""
+
 
 def since_of(statement: CreateLiveTable, context: Context) -> str:
     """The moment, as in Query; "" without the clause. Raises SyntaxFault, RuleFault."""
@@ -56,7 +59,7 @@ def check_begins(run: Run, statement: CreateLiveTable) -> None:
             code="CLAUSE_NOT_SUPPORTED",
         )
     for stream in dict.fromkeys(s for of in runs for s in of.reads.streams if s.connector):
-        why = connector(Name(stream.connector)).beginning_at(stream, datetime.now(UTC))
+        why = connector(Name(stream.connector)).beginning_at(stream, _ANY)
         if isinstance(why, str):
             raise RuleFault(
                 f"the stream {stream.name} cannot begin at a moment",

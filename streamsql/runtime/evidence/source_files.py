@@ -174,10 +174,18 @@ def files_read(checkpoint: Checkpoint) -> dict[str, int]:
     read: dict[str, int] = {}
     with suppress(OSError, ValueError):  # what cannot be read is not known
         for source in checkpoint.names("sources"):
-            for log in checkpoint.names(f"sources/{source}"):
-                if log.removesuffix(".compact").isdigit():
-                    for path, changed in _entries(checkpoint.read(f"sources/{source}/{log}")):
-                        read[path] = max(changed, read.get(path, 0))
+            for path, changed in files_of_source(checkpoint, source).items():
+                read[path] = max(changed, read.get(path, 0))
+    return read
+
+
+def files_of_source(checkpoint: Checkpoint, source: str) -> dict[str, int]:
+    """As `files_read`, of one source. source: its number. Raises OSError, ValueError."""
+    read: dict[str, int] = {}
+    for log in checkpoint.names(f"sources/{source}"):
+        if log.removesuffix(".compact").isdigit():
+            for path, changed in _entries(checkpoint.read(f"sources/{source}/{log}")):
+                read[path] = max(changed, read.get(path, 0))
     return read
 
 

@@ -132,11 +132,11 @@ def _start_rejected(parts: SessionParts, run: plans.Run) -> list[str]:
     return started
 
 
-def start_statement(parts: SessionParts, statement: Statement) -> None:
+def start_statement(parts: SessionParts, statement: Statement) -> Result:
     """Plan and execute a statement that starts a query. Raises its fault."""
     plan = planner.plan(statement, parts.context())
     assert isinstance(plan, plans.Run)
-    _run(parts, plan, statement)
+    return _run(parts, plan, statement)
 
 
 def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
