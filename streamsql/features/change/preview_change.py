@@ -8,13 +8,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from streamsql.catalog import CurrentCatalog
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Query, Stream
+from streamsql.definitions import Query, Stream, is_staged, promoted_name
 from streamsql.errors import RuleFault
+from streamsql.features.change.affected import reads_through
+from streamsql.features.change.plan import Staging
 from streamsql.features.change.statement import PreviewChange
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.stream import CreateStream
 from streamsql.plan import planner
 from streamsql.plan.plans import Run
 from streamsql.plan.statements.staged_query import changed_query
@@ -31,6 +35,8 @@ from streamsql.runtime.queries.facts import is_source_of
 def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
     """What changes, as properties. Raises faults of planning the statement."""
     body, context = statement.body, parts.context()
+    if isinstance(body, CreateStream) and body.or_replace:
+        return pairs_of(list(_of_stream(parts, body)))
     if isinstance(body, Insert):
         query = changed_query(body, context)
         body = replace(body, staged=True)
@@ -38,32 +44,60 @@ def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
         query = parts.catalog.query(Name(parts.catalog.live_table(body.name).name))
     else:
         raise RuleFault(
-            "PREVIEW CHANGE takes a changed live table, or a changed query into a sink",
+            "PREVIEW CHANGE takes a changed live table, stream, or query into a sink",
             hint="PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE name AS SELECT …;\n"
+            "or PREVIEW CHANGE CREATE OR REPLACE STREAM name …;\n"
             "or PREVIEW CHANGE INSERT INTO sink AS QUERY name SELECT …;",
             span=statement.span,
             code="WRONG_KIND",
         )
     new = planner.plan(body, context)
-    old = planner.start_plan(query, context)
     assert isinstance(new, Run)
+    return pairs_of(list(_of_query(parts, query, new)))
+
+
+def _of_stream(parts: SessionParts, body: CreateStream) -> Iterator[tuple[str, Any]]:
+    """A changed stream, and each live table that is staged with it."""
+    parts.catalog.stream(body.name)
+    alone = replace(parts, open_change=[])  # in a set END CHANGE stages these
+    plan = planner.plan(replace(body, staged=True), alone.context())
+    assert isinstance(plan, Staging) and plan.statements is not None
+    name, tables = plan.define.stream.name, [statement.name.value for statement in plan.statements]
+    going_on = [
+        query.name
+        for query in parts.catalog.named(None)
+        if query.name not in tables
+        and not is_staged(query.name)
+        and reads_through(query.text, name, plan.staged)
+    ]
+    yield "stream", name
+    yield "staged with it", ", ".join(tables) or "nothing"
+    yield "read by", ", ".join(f"{query} (goes on from its checkpoint)" for query in going_on)
+    staged = replace(parts, current=CurrentCatalog(plan.staged), open_change=[])
+    for statement in plan.statements:
+        new = planner.plan(statement, staged.context())
+        assert isinstance(new, Run)
+        yield from _of_query(parts, parts.catalog.queries[statement.name.value.casefold()], new)
+
+
+def _of_query(parts: SessionParts, query: Query, new: Run) -> Iterator[tuple[str, Any]]:
+    """A changed query. new: the plan of its staged change."""
+    old = planner.start_plan(query, parts.context())
     mode = old.choices[0].mode
     found = changes(facts_of(old, mode, None), facts_of(new, mode, None))
     account = _account(parts, query)
-    readers = parts.catalog.readers_of(query.name) if query.live_table else []
-    return pairs_of(
-        [
-            ("live table" if query.live_table else "query", query.name),
-            *(("change", change.what) for change in found),
-            *([] if found else [("change", "none")]),
-            ("computed anew", _state(account)),
-            *(("read again", text) for text in _inputs(parts, new, account)),
-            ("takes about", _time(parts, query, account)),
-            ("read by", ", ".join(f"{q.name} ({_how(q)})" for q in readers))
-            if query.live_table
-            else ("writes into", _written(new)),
-        ]
-    )
+    yield "live table" if query.live_table else "query", query.name
+    for text in [change.what for change in found] or ["none"]:
+        yield "change", text
+    yield "computed anew", _state(account)
+    for text in _inputs(parts, new, account):
+        yield "read again", text
+    yield "takes about", _time(parts, query, account)
+    if query.live_table:
+        readers = parts.catalog.readers_of(query.name)
+        yield "read by", ", ".join(f"{q.name} ({_how(q)})" for q in readers)
+    else:
+        yield "writes into", _written(new)
 
 
 def _account(parts: SessionParts, query: Query) -> Account:
@@ -83,7 +117,7 @@ def _state(account: Account) -> str:
 def _inputs(parts: SessionParts, plan: Run, account: Account) -> Iterator[str]:
     """What is read of each stream and live table again."""
     plans = [plan, *getattr(plan, "stages", ())]
-    for stream in {s.name: s for p in plans for s in p.reads.streams}.values():
+    for stream in {s.name: s for p in plans for s in p.reads.streams if s.connector}.values():
         texts = [f"{counted(rows, 'row')} so far"] if (rows := _rows(stream, account, parts)) else []
         folder = parts.places.values(stream.name) if stream.connector == "values" else ""
         files = listing(stream, folder)
@@ -93,8 +127,9 @@ def _inputs(parts: SessionParts, plan: Run, account: Account) -> Iterator[str]:
     stages = {stage.query.name.casefold() for stage in getattr(plan, "stages", ())}
     for table in plan.reads.live:
         if table.name.casefold() not in stages:
-            rows = parts.live.get(table.name.casefold())
-            yield f"{table.name}: {counted(rows.now().count if rows else 0, 'row')}"
+            name = promoted_name(table.name)
+            rows = parts.live.get(name.casefold())
+            yield f"{name}: {counted(rows.now().count if rows else 0, 'row')}"
 
 
 def _rows(stream: Stream, account: Account, parts: SessionParts) -> int:

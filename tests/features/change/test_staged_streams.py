@@ -331,3 +331,24 @@ def test_a_table_in_stages_is_staged_with_its_stream(opened: Open) -> None:
     assert again.warnings == []
     again.run("START QUERY ALL; ROLLBACK s;" + IDLE)
     assert sorted(again.rows("SELECT * FROM r;")) == [("a", 4, 2), ("b", 12, 1)]
+
+
+def test_preview_of_a_stream_says_what_is_staged_with_it(console: Console) -> None:
+    console.run(ALL + "CREATE SINK o USING memory; INSERT INTO o AS QUERY copy SELECT * FROM twice;" + IDLE)
+    preview = f"PREVIEW CHANGE {STAGED.replace(' STAGED', '')}"
+    answer = console.rows(preview)
+    assert answer[:3] == [
+        ("stream", "s"),
+        ("staged with it", "t, u, top"),
+        ("read by", "copy (goes on from its checkpoint)"),
+    ]
+    assert [value for name, value in answer if name == "live table"] == ["t", "u", "top"]
+    assert ("change", "stream s, WHERE: n > 0 → n > 1") in answer
+    read = [value for name, value in answer if name == "read again"]
+    assert read[0].startswith("base: 3 rows so far, 1 file, ") and read[-1] == "t: 2 rows"
+    console.run("BEGIN CHANGE c;")
+    assert console.rows(preview)[:3] == answer[:3]
+    console.run("END CHANGE;")
+    assert console.rows("SHOW STAGED;") == []
+    missing = refusal(console, "PREVIEW CHANGE CREATE OR REPLACE STREAM S2 AS SELECT k FROM base;")
+    assert (missing.code, missing.hint) == ("UNKNOWN_STREAM", "did you mean s?")
