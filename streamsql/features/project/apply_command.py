@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         "--max-changed-rows",
         type=int,
         metavar="NUMBER",
-        help="leave the change of a live table staged if it changes more rows",
+        help="leave a staged change of a live table or a sink staged if it changes more rows",
     )
     add_flags(parser, "--master", "--conf", "--packages", "--jars", "--java")
     return parser
@@ -171,11 +171,11 @@ class _Run:
         return self._runner.exit_code or CHANGES
 
     def _runs(self, change: StagedChange) -> bool:
-        """Start the live tables that are to be compared, as they were before anything is changed."""
+        """Start the queries that are to be compared, as they were before anything is changed."""
         return all(
             self._status(table) in (*GOING_ON, "FAILED")
             or self._runner.run_statement(written(f"START QUERY {quote_name(table)}"))
-            for table in change.tables
+            for table in change.queries
         )
 
     def _status(self, query: str) -> str:
@@ -185,9 +185,9 @@ class _Run:
     def _done(self, step: Step | StagedChange) -> bool:
         """Do one step. Whether it is done."""
         if isinstance(step, StagedChange):
-            failed = self._limit is None and any(self._status(table) == "FAILED" for table in step.tables)
+            failed = self._limit is None and any(self._status(query) == "FAILED" for query in step.queries)
             if failed and step.replace:
-                return self._runner.run_statement(step.replace)
+                return self._done(step.replace)
             return self._staged(step, compares=not failed and not step.endless)
         ran = [query for query in step.queries if self._status(query) in GOING_ON]
         done = 0

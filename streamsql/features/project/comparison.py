@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from streamsql.definitions import Query
 from streamsql.errors import Source
 from streamsql.features.project.definition_set import DefinitionSet
 from streamsql.features.project.project_folder import Key, Part, key_of
@@ -55,13 +56,21 @@ class Effects:
     """The names of queries. anew: those that are computed anew; begin_again: of these, those that are not
     changed themselves, and have to be started again from the beginning; resumed: those that go on from their
     checkpoints, and have to be started again to see a change; written_again: the sinks into which queries
-    that are computed anew write their rows again.
+    that are computed anew write their rows again; differences: of the queries that are computed anew, those
+    whose changes can be staged, so that their sinks get the difference only.
     """
 
     anew: tuple[str, ...] = ()
     begin_again: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
     written_again: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+
+    def with_differences(self, queries: Sequence[Query]) -> Effects:
+        """The same with queries whose sinks get the difference; no other query writes into these sinks."""
+        sinks = {sink for query in queries for sink in query.sinks}
+        again = tuple(sink for sink in self.written_again if sink not in sinks)
+        return replace(self, written_again=again, differences=tuple(query.name for query in queries))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from streamsql.errors import StreamsqlError
 from streamsql.features.project.comparison import Change, Comparison, compare, renames_of
 from streamsql.features.project.definition_set import DefinitionSet, wanted
 from streamsql.features.project.project_folder import Part, files_of, read_project
+from streamsql.features.project.staged_inserts import queries_to_stage
 from streamsql.output.control_characters import harmless
 from streamsql.output.printer import Printer
 from streamsql.plan.chosen_dialect import translation_of
@@ -112,6 +113,8 @@ def read(options: Namespace, line: CommandLine, printer: Printer) -> Project | N
         defined, faults = wanted(ordered, own, store, present)
     if not faults:
         comparison = compare(present, defined, ordered, renames)
+        differences = queries_to_stage(comparison, present, defined, ordered, own)
+        comparison = replace(comparison, effects=comparison.effects.with_differences(differences))
         return Project(line, folder, tuple(ordered), comparison, present)
     for fault in faults:
         printer.error(fault)
@@ -162,6 +165,7 @@ def as_text(project: Project) -> str:
     listed = {
         "computed anew": effects.anew,
         "rows are written again into": effects.written_again,
+        "the sink gets the difference": effects.differences,
         "started again": effects.resumed,
     }
     lines += (f"{what}: {', '.join(names)}" for what, names in listed.items() if names)
@@ -193,6 +197,7 @@ def as_json(project: Project) -> str:
         "changes": [row(change) for change in comparison.changes],
         "computed_anew": list(comparison.effects.anew),
         "written_again": list(comparison.effects.written_again),
+        "differences": list(comparison.effects.differences),
         "started_again": list(comparison.effects.resumed),
         "staged": list(project.present.staged),
         "unchanged": comparison.unchanged,

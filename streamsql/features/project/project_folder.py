@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from streamsql.config.preferences import is_preference
-from streamsql.errors import InputFault, NameFault, RuleFault, StreamsqlError
+from streamsql.connectors.registry import ENDLESS
+from streamsql.errors import InputFault, NameFault, RuleFault, Source, StreamsqlError
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.parser import parse
@@ -226,3 +227,31 @@ def _circles(parts: Mapping[Key, Part]) -> Iterator[RuleFault]:
         )
         circle[0].placed(fault)
         yield fault
+
+
+def needed(names: Iterable[str], parts: Sequence[Part]) -> set[Key]:
+    """The entries of a folder with these folded names, and those that they name, also through others."""
+    found_keys, ahead = set[Key](), set(names)
+    while ahead:
+        found = [p for p in parts if p.entry.name.casefold() in ahead and p.key not in found_keys]
+        found_keys |= {part.key for part in found}
+        ahead = set[str]().union(*(part.entry.names for part in found))
+    return found_keys
+
+
+def is_endless(part: Part, parts: Sequence[Part]) -> bool:
+    """Whether a definition reads a stream that always has new rows, directly or through other streams."""
+    streams = {p.entry.name.casefold(): p for p in parts if isinstance(p.statement, CreateStream)}
+    read = [streams[name] for name in part.entry.names if name in streams]
+    return any(
+        statement.connector.value.casefold() in ENDLESS if statement.connector else is_endless(stream, parts)
+        for stream in read
+        if isinstance(statement := stream.statement, CreateStream)
+    )
+
+
+def edited(part: Part, text: str) -> Written:
+    """The statement of a folder in another text of its file; as many statements stand before it."""
+    source = part.written.source
+    before = sum(other.span.start < part.written.span.start for other in split_script(source))
+    return split_script(Source(source.name, text))[before]

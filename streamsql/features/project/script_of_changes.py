@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamsql.connectors.registry import ENDLESS, connector
+from streamsql.connectors.registry import connector
 from streamsql.definitions import Stream
-from streamsql.errors import Source
 from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, is_altered, written
 from streamsql.features.project.plan_command import Project, shown_kind
-from streamsql.features.project.project_folder import Key, Part
-from streamsql.language.script import Written, split_script
+from streamsql.features.project.project_folder import Key, Part, edited, is_endless, needed
+from streamsql.features.project.staged_inserts import staged_insert
+from streamsql.language.script import Written
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
@@ -37,19 +37,19 @@ class Step:
 
 @dataclass(frozen=True)
 class StagedChange:
-    """The statements that change a live table, or streams with all live tables that read them. name: what is
-    left staged where it is not promoted, and drop: how that is removed; tables: the live tables that are
-    compared; replace: at once, where there is nothing to compare, None for a set; endless: whether an input
-    never ends, so that it cannot be compared.
+    """The statements that change a live table, a query into a sink, or streams with all live tables that read
+    them. name: what is left staged where it is not promoted, and drop: how that is removed; queries: those
+    that are compared, of live tables or into a sink; replace: at once, where there is nothing to compare,
+    None for a set; endless: whether an input never ends, so that it cannot be compared.
     """
 
     name: str
-    tables: tuple[str, ...]
+    queries: tuple[str, ...]
     stage: tuple[Written, ...]
     compare: Written
     promote: Written
     drop: str
-    replace: Written | None
+    replace: Step | None
     endless: bool
 
 
@@ -71,7 +71,7 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
     first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
     yield from (Step((_drop(entry),)) for entry in first)
     own = [part for part in project.parts if part.entry.name.casefold() in together]
-    before = _needed(own, project.parts) if own else set()
+    before = needed((name for part in own for name in part.entry.names), project.parts)
     ordered = sorted(project.parts, key=lambda part: part not in own and part.key not in before)
     for part in ordered if own else project.parts:
         if part in own:
@@ -117,7 +117,20 @@ def _defining(part: Part, change: Change, project: Project) -> Step | StagedChan
         return Step((part.written,))
     assert change.present
     if _writes(part.entry) or _writes(change.present):
-        return Step((_drop(change.present), part.written), (part.entry.name,), drops=1)
+        replace = Step((_drop(change.present), part.written), (part.entry.name,), drops=1)
+        if part.entry.name not in project.comparison.effects.differences:
+            return replace
+        name = quote_name(part.entry.name)
+        return StagedChange(
+            part.entry.name,
+            (part.entry.name,),
+            stage=(staged_insert(part),),
+            compare=written(f"COMPARE QUERY {name}"),
+            promote=written(f"PROMOTE {name}"),
+            drop=f"DROP STAGED {name};",
+            replace=replace,
+            endless=False,
+        )
     replacing = _replacing(part)
     if part.entry.kind == "sink":
         gone = {c.key[1] for c in project.comparison.changes if c.what == DROPPED and _writes(c.entry)}
@@ -135,8 +148,8 @@ def _defining(part: Part, change: Change, project: Project) -> Step | StagedChan
         compare=written(f"COMPARE LIVE TABLE {name}"),
         promote=written(f"PROMOTE {name}"),
         drop=f"DROP STAGED {name};",
-        replace=replacing,
-        endless=_is_endless(part, project.parts),
+        replace=Step((replacing,)),
+        endless=is_endless(part, project.parts),
     )
 
 
@@ -173,16 +186,6 @@ def _is_stageable(part: Part, before: Stream) -> bool:
     return not (own_rows or statement.malformed_sink or before.malformed_sink)
 
 
-def _needed(own: Sequence[Part], parts: Sequence[Part]) -> set[Key]:
-    """The entries that those of a set name, directly or through others."""
-    needed, ahead = set[Key](), set[str]().union(*(part.entry.names for part in own))
-    while ahead:
-        found = [p for p in parts if p.entry.name.casefold() in ahead and p.key not in needed]
-        needed |= {part.key for part in found}
-        ahead = set[str]().union(*(part.entry.names for part in found))
-    return needed
-
-
 def _as_set(own: Sequence[Part], changes: Mapping[Key, Change], project: Project) -> StagedChange:
     """The statements that change streams and live tables as one set; END CHANGE stages the live tables that
     read them.
@@ -199,7 +202,7 @@ def _as_set(own: Sequence[Part], changes: Mapping[Key, Change], project: Project
         promote=written(f"PROMOTE CHANGE {SET}"),
         drop=f"DROP CHANGE {SET};",
         replace=None,
-        endless=any(_is_endless(part, own) for part in own),
+        endless=any(is_endless(part, own) for part in own),
     )
 
 
@@ -218,16 +221,4 @@ def _replacing(part: Part, *, staged: bool = False) -> Written:
         text = text[: tokens[at - 1].start] + text[tokens[at + 2].start :]
     if words[1] != "OR":
         text = f"{text[: tokens[0].end]} OR REPLACE{text[tokens[0].end :]}"
-    before = sum(other.span.start < part.written.span.start for other in split_script(source))
-    return split_script(Source(source.name, text))[before]
-
-
-def _is_endless(part: Part, parts: Sequence[Part]) -> bool:
-    """Whether a definition reads a stream that always has new rows, directly or through other streams."""
-    streams = {p.entry.name.casefold(): p for p in parts if isinstance(p.statement, CreateStream)}
-    read = [streams[name] for name in part.entry.names if name in streams]
-    return any(
-        statement.connector.value.casefold() in ENDLESS if statement.connector else _is_endless(stream, parts)
-        for stream in read
-        if isinstance(statement := stream.statement, CreateStream)
-    )
+    return edited(part, text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -281,3 +283,39 @@ def test_apply_renames_and_then_changes(place: Place) -> None:
     applied(place.apply())
     assert place.plan() == "nothing to do: 3 definitions unchanged\n"
     assert "word,n\nbb,2\n" in place.answers("START QUERY ALL; AWAIT QUERY ALL IDLE; SELECT * FROM amounts;")
+
+
+@pytest.mark.slow
+def test_a_changed_query_gives_a_keyed_sink_the_difference(
+    place: Place, packages: Callable[[str], None], cold_start: None
+) -> None:
+    packages("sqlite")
+
+    def table() -> list[tuple[str, int]]:
+        with sqlite3.connect(place.folder / "x.db") as connection:
+            return connection.execute("SELECT word, n FROM t ORDER BY word").fetchall()
+
+    place.write(f"""
+CREATE STREAM words (word STRING) USING values;
+CREATE SINK db USING jdbc KEY (word) OPTIONS (url 'jdbc:sqlite:{place.folder}/x.db', table 't');
+INSERT INTO db AS QUERY counted SELECT word, count(*) AS n FROM words GROUP BY word;
+""")
+    assert place.apply().code == 0
+    place.answers(
+        "START QUERY counted; INSERT INTO words VALUES ('a'), ('a'), ('bb'); AWAIT QUERY ALL IDLE; STOP QUERY ALL;"
+    )
+    assert table() == [("a", 2), ("bb", 1)]
+    place.change("FROM words GROUP", "FROM words WHERE length(word) < 2 GROUP")
+    planned = place.plan()
+    assert "computed anew: counted\nthe sink gets the difference: counted\n" in planned
+    assert "written again" not in planned
+    left = place.apply("--max-changed-rows", "0")
+    assert left.code == 3 and "counted is left staged: 1 row changed" in left.err
+    assert table() == [("a", 2), ("bb", 1)] and "staged: counted" in place.plan()
+    applied = place.apply("--max-changed-rows", "1")
+    assert applied.code == 0, applied.err
+    assert table() == [("a", 2)]
+    assert place.plan().startswith("nothing to do")
+    place.change("CREATE STREAM words (word STRING)", "CREATE STREAM words (word STRING, other INT)")
+    place.change("count(*) AS n FROM", "count(*) + 1 AS n FROM")
+    assert "rows are written again into: db" in place.plan(), "its input changes, too"
