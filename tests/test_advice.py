@@ -41,6 +41,12 @@ def advice(statement: str) -> list[Note]:
             "the window from 12:00 to 12:10, for example, when an event of 12:15 or later arrives",
         ),
         (
+            "INSERT INTO o SELECT window.start AS w, count(*) AS n FROM a JOIN c ON a.id = c.id AND ts = ct "
+            "GROUP BY window(ts, '10 minutes')",
+            "FIRST_WINDOW",
+            "once it is closed, and the join of streams holds the watermark back by the time range of its condition",
+        ),
+        (
             "CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b ON a.id = b.id",
             "UNBOUNDED_STATE",
             "WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES on b, and AND b.bt BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",

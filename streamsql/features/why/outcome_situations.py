@@ -20,10 +20,9 @@ from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.evidence.selects import changed
 from streamsql.runtime.evidence.source_files import listing
 from streamsql.runtime.handlers.refresh_remarks import ANSI_MODE, VALUE_ERRORS
-from streamsql.runtime.queries.facts import OUTER
+from streamsql.runtime.queries.facts import JOIN, OUTER
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
-_JOIN = "symmetricHashJoin"
 
 
 def not_running(evidence: Evidence) -> Verdict | None:
@@ -205,7 +204,7 @@ def seen_before(evidence: Evidence) -> Verdict | None:
 
 def waits_in_state(evidence: Evidence) -> Verdict | None:
     """(j) Rows of an outer join wait until no partner can come any more."""
-    joins = [op for op in evidence.state if op.get("operatorName") == _JOIN]
+    joins = [op for op in evidence.state if op.get("operatorName") == JOIN]
     outer = any(op.kind == "join" and op.how in OUTER for op in evidence.plan.shape.ops)
     if not evidence.silent or not joins or not outer or not joins[0].get("numRowsTotal"):
         return None

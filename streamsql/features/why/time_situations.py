@@ -15,7 +15,7 @@ from streamsql.runtime.engine.moments import interval, length, millis, shown, wa
 from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.evidence.evidence import EventTime, Evidence
 from streamsql.runtime.evidence.lateness import keeping, measured_in
-from streamsql.runtime.queries.facts import OPEN, is_source_of, waits_for_watermark
+from streamsql.runtime.queries.facts import JOIN, OPEN, is_source_of, waits_for_watermark
 from streamsql.runtime.queries.progress_reports import account_of
 from streamsql.runtime.queries.run import GOING_ON
 
@@ -46,33 +46,52 @@ def closing_window(evidence: Evidence) -> Verdict | None:
             facts=(*facts, (OPEN, groups.rows)),
             proposal=proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence),
         )
-    holders = _holders(evidence)
-    longest = max(holders, key=lambda time: time.delay)
-    needed = groups.first + int(longest.delay * 1_000)
-    facts += _of_windows(evidence, groups, needed, longest)
     word = "session" if groups.session else "window"
-    names = " and ".join(time.relation for time in holders)
-    receive = "receives" if len(holders) == 1 else "each receive"
+    end = shown(groups.first, evidence.zone)
+    facts += ((OPEN, groups.rows), (f"next {word} to close", f"ends at {end}"))
+    if _joins(evidence):
+        closes = "is emitted once the watermark, less the time range of the join, has passed its end"
+        proposal = moving_on(evidence) or proposals.state_shown(evidence)
+    else:
+        holders = _holders(evidence, groups.first)
+        closes = f"closes when {_events(evidence, groups.first, holders)}"
+        facts += _needed(evidence, word, groups.first, holders)
+        proposal = _closing(evidence, groups, holders)
     return Verdict(
         situation="SESSION_OPEN" if groups.session else "WINDOW_NOT_CLOSED",
-        sentence=f"{what} {_are(groups.rows)} still open: the next {word}, which ends at "
-        f"{shown(groups.first, evidence.zone)}, closes when {names} {receive} an event of "
-        f"{shown(needed, evidence.zone)} or later",
+        sentence=f"{what} {_are(groups.rows)} still open: the next {word}, which ends at {end}, {closes}",
         facts=facts,
-        proposal=_closing(evidence, groups, holders),
+        proposal=proposal,
     )
 
 
-def _of_windows(evidence: Evidence, groups: OpenGroups, needed: int, holder: EventTime) -> tuple[Fact, ...]:
-    zone = evidence.zone
-    word = "session" if groups.session else "window"
-    facts: list[Fact] = [(OPEN, groups.rows)]
-    assert groups.first is not None
-    facts.append((f"next {word} to close", f"ends at {shown(groups.first, zone)}"))
-    facts.append(("needed event time", f"{shown(needed, zone)} ({word} end + delay {length(holder.delay)})"))
-    newest = holder.newest if holder.newest is not None else evidence.newest
-    if newest is not None:
-        facts.append(("missing event time", length(max(0, needed - newest) / 1_000)))
+def _joins(evidence: Evidence) -> bool:
+    """Whether streams are joined: Spark holds the watermark of what follows back by the range of the join."""
+    return any(op.get("operatorName") == JOIN for op in evidence.state)
+
+
+def _events(evidence: Evidence, end: int, holders: list[EventTime]) -> str:
+    """The events with which a window closes. end: of the window, in milliseconds."""
+    texts = list[str]()
+    for delay in dict.fromkeys(time.delay for time in holders):
+        names = [time.relation for time in holders if time.delay == delay]
+        receive = "receives" if len(names) == 1 else "each receive"
+        moment = shown(end + int(delay * 1_000), evidence.zone)
+        texts.append(f"{' and '.join(names)} {receive} an event of {moment} or later")
+    return ", and ".join(texts)
+
+
+def _needed(evidence: Evidence, word: str, end: int, holders: list[EventTime]) -> tuple[Fact, ...]:
+    """The event times with which a window closes, and how far each input is from that."""
+    facts = list[Fact]()
+    for time in holders:
+        needed = end + int(time.delay * 1_000)
+        of = f" of {time.relation}" if len(holders) > 1 else ""
+        moment = f"{shown(needed, evidence.zone)} ({word} end + delay {length(time.delay)})"
+        facts.append((f"needed event time{of}", moment))
+        newest = evidence.newest if time.newest is None and not of else time.newest
+        if newest is not None:
+            facts.append((f"missing event time{of}", length(max(0, needed - newest) / 1_000)))
     return tuple(facts)
 
 
@@ -162,12 +181,18 @@ def _closing(evidence: Evidence, groups: OpenGroups | None, holders: list[EventT
     return proposals.advanced(evidence, dict(zip(streams, shown_ones, strict=True)))
 
 
-def _holders(evidence: Evidence) -> list[EventTime]:
-    """The inputs that have to move on: the one with the smallest watermark, or those without one."""
+def _holders(evidence: Evidence, end: int) -> list[EventTime]:
+    """The inputs that have to move on so that a window closes: of several, all that are behind its end.
+
+    end: of the window, in milliseconds.
+    """
+    times = evidence.measured_times
+    ahead = max(times, key=lambda t: -1 if t.watermark is None else t.watermark)
+    if _policy(evidence) != "min":
+        return [ahead]
     quiet = _quiet(evidence)
-    if quiet and _policy(evidence) == "min":
-        return [time for time in evidence.measured_times if time.relation in quiet]
-    return [min(evidence.measured_times, key=lambda t: -1 if t.watermark is None else t.watermark)]
+    behind = [t for t in times if t.watermark is None or t.watermark < end or t.relation in quiet]
+    return behind or [min(times, key=lambda t: -1 if t.watermark is None else t.watermark)]
 
 
 def _quiet(evidence: Evidence) -> set[str]:

@@ -64,15 +64,22 @@ def _first_window(
     delays = [seconds(s.watermark.delay) for s in streams if s.watermark]
     if mode != "append" or not grouped or not windows or not delays:
         return
+    now = "CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open windows, too"
+    if any(op.kind == "join" and all(op.sides) for op in shape.ops):
+        held = "and the join of streams holds the watermark back by the time range of its condition"
+        yield Note("FIRST_WINDOW", f"append mode emits a window once it is closed, {held}; {now}")
+        return
     size = seconds(windows[0].arguments()[1].text.strip("'\""))
     if not 60 <= size <= 6 * 3_600 or max(delays) > 6 * 3_600:
         return
     end, needed = _clock(size), _clock(size + max(delays))
+    arrives = f"an event of {needed} or later arrives"
+    if len(delays) > 1:
+        arrives = f"each stream has had an event of {needed} or later"
     yield Note(
         "FIRST_WINDOW",
-        f"append mode emits a window once it is closed: the window from 12:00 to {end}, for example, when an "
-        f"event of {needed} or later arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open "
-        "windows, too",
+        f"append mode emits a window once it is closed: the window from 12:00 to {end}, for example, when "
+        f"{arrives}; {now}",
     )
 
 

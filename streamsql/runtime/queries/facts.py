@@ -110,7 +110,7 @@ def _of_groups(account: Account, mode: str, left: int, filters: bool) -> tuple[F
 
 def _of_joins(account: Account) -> tuple[Fate, ...]:
     """The rows of a join of streams: those of its state may still find a partner, even if they had one."""
-    waiting = sum(rows for name, rows in account.state if name == "symmetricHashJoin")
+    waiting = sum(rows for name, rows in account.state if name == JOIN)
     without = "not known: Spark does not count the rows that leave the state without one"
     return ((KEPT_FOR_A_PARTNER, Amount(waiting)), ("without a partner", without))
 
@@ -132,6 +132,8 @@ ANSWERED = 10.0
 """Seconds after which a query that has put out all that it read is said to wait for data."""
 
 
+JOIN = "symmetricHashJoin"
+"""The join of two streams, as progress reports name it."""
 GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """The operators, as progress reports name them, that hold groups until they are closed."""
 

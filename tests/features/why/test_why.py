@@ -21,6 +21,54 @@ WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 FIVE = "SELECT window.end AS until, count(*) AS n FROM {} GROUP BY window(at, '5 minutes')"
 
 
+def test_f_a_window_over_two_streams_closes_once_both_have_moved_on(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
+        CREATE STREAM v (k STRING, at TIMESTAMP) USING values {WATERMARK.replace("10", "20")};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS
+        {FIVE.format("(SELECT at FROM w UNION ALL SELECT at FROM v)")};
+        INSERT INTO w VALUES ('a', '2024-05-01 12:01:00'); INSERT INTO v VALUES ('b', '2024-05-01 12:02:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.verdict == (
+        "1 group is still open: the next window, which ends at 2024-05-01 12:05:00, closes when w receives an "
+        "event of 2024-05-01 12:15:00 or later, and v receives an event of 2024-05-01 12:25:00 or later"
+    )
+    assert (facts["missing event time of w"], facts["missing event time of v"]) == (
+        "14 minutes",
+        "23 minutes",
+    )
+    console.run("INSERT INTO w VALUES ('a', '2024-05-01 12:15:00'); AWAIT QUERY t IDLE;")
+    assert console.rows("SELECT * FROM t;") == []
+    shown, _ = why(console, "QUERY t")
+    assert "closes when v receives an event of 2024-05-01 12:25:00 or later" in shown.verdict
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "2")]
+
+
+def test_f_a_window_over_a_join_waits_for_the_range_of_the_join(console: Console) -> None:
+    """Spark holds the watermark of what follows a join back by its time range: no event time is promised."""
+    console.run(
+        f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
+        CREATE STREAM v (k STRING, paid TIMESTAMP) USING values {WATERMARK.replace("at", "paid")};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS SELECT window.end AS until, count(*) AS n
+        FROM w LEFT JOIN v ON w.k = v.k AND v.paid BETWEEN w.at AND w.at + INTERVAL 15 MINUTES
+        GROUP BY window(at, '5 minutes');
+        INSERT INTO w VALUES ('a', '2024-05-01 12:01:00'); INSERT INTO v VALUES ('a', '2024-05-01 12:02:00');
+        AWAIT QUERY t IDLE;
+        ADVANCE STREAM w TO TIMESTAMP '2024-05-01 12:16:00'; ADVANCE STREAM v TO TIMESTAMP '2024-05-01 12:16:00';
+        AWAIT QUERY t IDLE;"""
+    )
+    assert console.rows("SELECT * FROM t;") == [], "the watermark is 12:06:00"
+    shown, _ = why(console, "QUERY t")
+    assert shown.code == "WINDOW_NOT_CLOSED"
+    assert shown.verdict == (
+        "1 group is still open: the next window, which ends at 2024-05-01 12:05:00, is emitted once the watermark, "
+        "less the time range of the join, has passed its end"
+    )
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "1")]
+
+
 def test_f_a_window_that_is_not_closed(console: Console, eventually: Callable[..., None]) -> None:
     console.run(
         f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
