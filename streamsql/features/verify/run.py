@@ -11,6 +11,7 @@ from streamsql.errors import InputFault, RuleFault
 from streamsql.features.verify.plan import Verification
 from streamsql.features.verify.statement import Verify
 from streamsql.language.tokens import quote_name
+from streamsql.output.cells import text
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
 from streamsql.results import counted as count
@@ -128,8 +129,8 @@ def _as_written(plan: Verification, rows: Any, env: dict[str, Any]) -> Any:
 
 def _message(plan: Verification, columns: list[str]) -> list[str]:
     """The columns of messages that are compared."""
-    text = plan.sink.format in ("", "json", "csv", "text") and not plan.sink.option("schemaRegistry")
-    value = "CAST(value AS STRING) AS value" if text else "CAST(value AS BINARY) AS value"
+    as_text = plan.sink.format in ("", "json", "csv", "text") and not plan.sink.option("schemaRegistry")
+    value = "CAST(value AS STRING) AS value" if as_text else "CAST(value AS BINARY) AS value"
     key = ["CAST(key AS STRING) AS key"] if "key" in columns else []
     return [*key, value, *(["headers"] if "headers" in columns else [])]
 
@@ -222,7 +223,7 @@ def _one_of_key(different: Any, keys: list[str]) -> Any:
 
 def _listed(what: str, rows: list[tuple[Any, ...]]) -> list[str]:
     more = [f"{what}: …"] if len(rows) > SHOWN else []
-    return [f"{what}: {', '.join(map(str, row))}" for row in rows[:SHOWN]] + more
+    return [f"{what}: {', '.join(map(text, row))}" for row in rows[:SHOWN]] + more
 
 
 def _because(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from streamsql.definitions import Stream
@@ -51,6 +52,7 @@ def closing_window(evidence: Evidence) -> Verdict | None:
     facts += ((OPEN, groups.rows), (f"next {word} to close", f"ends at {end}"))
     if _joins(evidence):
         closes = "is emitted once the watermark, less the time range of the join, has passed its end"
+        facts += tuple(_newest(evidence, evidence.measured_times))
         proposal = moving_on(evidence) or proposals.state_shown(evidence)
     else:
         holders = _holders(evidence, groups.first)
@@ -111,8 +113,8 @@ def watermark_stands(evidence: Evidence) -> Verdict | None:
     if nearest.watermark is None or (slowest.watermark or 0) >= nearest.watermark:
         return None
     groups = open_groups(evidence)
-    if groups and groups.first is not None and nearest.watermark < groups.first:
-        return None  # no window would close even if it moved
+    if groups and groups.first is not None and (nearest.watermark < groups.first or _joins(evidence)):
+        return None  # no window would close even if it moved, or that is not known
     return _held(evidence, slowest, nearest, groups)
 
 
@@ -129,10 +131,7 @@ def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: Op
         sentence += (
             f"event newer than {shown(slowest.newest, zone)}, and the smallest watermark of all inputs counts"
         )
-    facts: list[Fact] = [*clock(evidence)]
-    for time in (slowest, nearest):
-        newest = "none" if time.newest is None else shown(time.newest, zone)
-        facts.append((f"newest event time of {time.relation}", f"{newest}, delay {length(time.delay)}"))
+    facts: list[Fact] = [*clock(evidence), *_newest(evidence, (slowest, nearest))]
     if slowest.watermark is not None:
         behind = (nearest.watermark - slowest.watermark) / 1_000
         facts.append((f"{slowest.relation} is behind", length(behind)))
@@ -145,6 +144,13 @@ def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: Op
         facts=tuple(facts),
         proposal=_catching_up(evidence, slowest, nearest, groups),
     )
+
+
+def _newest(evidence: Evidence, times: Iterable[EventTime]) -> Iterator[Fact]:
+    """The newest event times of inputs, and their delays."""
+    for time in times:
+        newest = "none" if time.newest is None else shown(time.newest, evidence.zone)
+        yield f"newest event time of {time.relation}", f"{newest}, delay {length(time.delay)}"
 
 
 def _stands_since(evidence: Evidence) -> str:

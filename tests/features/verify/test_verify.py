@@ -117,3 +117,17 @@ def test_what_cannot_be_verified_is_refused(query: str, message: str) -> None:
         INSERT INTO out AS QUERY q SELECT n FROM s; VERIFY QUERY {query};"""
     )
     assert fault.message == message
+
+
+def test_the_rows_that_differ_are_shown_as_sql_shows_them(console: Console) -> None:
+    console.run(
+        """CREATE STREAM w (k STRING, at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS SELECT k, window(at, '5 minutes') AS w, true AS b FROM w
+        GROUP BY k, window(at, '5 minutes'); INSERT INTO w VALUES (NULL, '2024-05-01 12:01:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    with pytest.raises(InputFault) as raised:
+        console.run("VERIFY LIVE TABLE t;")
+    shown = "missing: NULL, {start: 2024-05-01 12:00:00, end: 2024-05-01 12:05:00}, true\n"
+    assert raised.value.detail.startswith(shown)
+    assert "1 of these in groups that are still open: FLUSH QUERY t; emits them" in raised.value.detail
