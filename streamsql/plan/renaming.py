@@ -106,7 +106,11 @@ class Renaming:
     def applied(self, catalog: Catalog) -> Catalog:
         """A catalog with the new names; one that has them already is as it was. Raises RuleFault."""
         tables = (
-            replace(table, live=tuple(_of(self.relations, name) for name in table.live))
+            replace(
+                table,
+                live=tuple(_of(self.relations, name) for name in table.live),
+                text=self.statements_text(f"{table.text};").removesuffix(";") if table.text else "",
+            )
             for table in catalog.tables.values()
         )
         return replace(

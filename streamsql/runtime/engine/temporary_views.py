@@ -8,6 +8,7 @@ from typing import Any
 
 from streamsql.catalog import CurrentCatalog
 from streamsql.connectors.option_values import in_full
+from streamsql.definitions import before_name
 from streamsql.errors import EngineFault, Note, Source, StreamsqlError
 from streamsql.language.names_read import relations_of
 from streamsql.language.parser import parse
@@ -55,6 +56,7 @@ class TemporaryViews:
             name = definition.creates.casefold()
             self._statements[name] = with_full_paths(statement)
             self._missing.discard(name)
+            self._statements.pop(before_name(name), None)
         if definition.drops:
             self.forget(definition.drops)
 
@@ -68,6 +70,13 @@ class TemporaryViews:
             spark.sql(f"DROP VIEW IF EXISTS {quote_name(name)}")
             if self._try(name, spark) is not None:
                 self._missing.add(name)
+
+    def drop(self, name: str, spark: Any) -> None:
+        """Remove a view, if it is there, and from Spark, if that runs (else None)."""
+        there = name.casefold() in self._statements
+        self.forget(name)
+        if spark is not None and there:
+            spark.sql(f"DROP VIEW IF EXISTS {quote_name(name)}")
 
     def statements(self) -> list[tuple[str, Statement]]:
         """(name, statement) of each view and table."""
