@@ -171,13 +171,20 @@ class Catalog:
             return self
         streams = [replace(e, name=in_use_name(e.name)) for e in entries if isinstance(e, Stream)]
         functions = [e for e in entries if isinstance(e, Function)]
+        processors = [f for f in functions if self._is_processor(f)]  # Spark does not have them
+        functions += [replace(f, name=in_use_name(f.name)) for f in processors]
         return replace(
             self,
             streams={**self.streams, **{s.name.casefold(): s for s in streams}},
             tables={**self.tables, **{e.name.casefold(): e for e in entries if isinstance(e, Table)}},
             functions={**self.functions, **{f.name.casefold(): f for f in functions}},
-            instead={in_use_name(e.name).casefold(): e.name for e in entries},
+            instead={in_use_name(e.name).casefold(): e.name for e in entries if e not in processors},
         )
+
+    def _is_processor(self, aside: Function) -> bool:
+        """Whether a function is a stateful processor, or takes the place of one before its Python is read."""
+        in_use = self.functions.get(in_use_name(aside.name).casefold())
+        return aside.kind == "processor" or bool(not aside.kind and in_use and in_use.kind == "processor")
 
     def instead_of(self, *kinds: type) -> dict[str, str]:
         """The names of `instead` that Spark resolves itself: of views (Table) or functions (Function)."""

@@ -207,6 +207,17 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
     """
     catalog, names = context.catalog, tuple(names)
     definitions = {n.value.casefold(): n for n in names if staged_definition(n, catalog)}
+    for name in tuple(definitions.values()):
+        for view in views_over([name.value], catalog.with_changes()):
+            aside = catalog.staged_definition(view.name)
+            if aside is None or view.name.casefold() in definitions:
+                continue
+            others = _left(_names_in(aside), definitions, catalog)
+            own = catalog.definition_in_use("view", view.name)
+            text = view_named(text_of(own), aside.name, temporary=True) if own else ""
+            if others or text != text_of(aside):
+                raise _reads_staged(view.name, name, (*_values(names), *others, view.name))
+            definitions[view.name.casefold()] = replace(name, value=view.name)
     named = [n for n in names if n.value.casefold() not in definitions]
     changes = {staged_change(name, context).name: name for name in named}
     changes |= {c.name: n for n in named for c in catalog.changes_of(changed_entry(n, catalog))}
@@ -222,17 +233,6 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
         if query.name not in changes:
             definition, insert = next(iter(definitions.values())), promoted_name(query.name)
             raise _reads_staged(insert, definition, (*_values(names), insert))
-    for name in tuple(definitions.values()):
-        for view in views_over([name.value], catalog.with_changes()):
-            aside = catalog.staged_definition(view.name)
-            if aside is None or view.name.casefold() in definitions:
-                continue
-            others = _left(_names_in(aside), definitions, catalog)
-            own = catalog.definition_in_use("view", view.name)
-            text = view_named(text_of(own), aside.name, temporary=True) if own else ""
-            if others or text != text_of(aside):
-                raise _reads_staged(view.name, name, (*_values(names), *others, view.name))
-            definitions[view.name.casefold()] = replace(name, value=view.name)
     for name in definitions.values():
         for query in affected_tables([name.value], catalog):
             change = catalog.staged(query.name)

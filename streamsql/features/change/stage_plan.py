@@ -99,7 +99,7 @@ def stage_definition(statement: CreateStream | CreateFunction | Spark, context: 
         try:
             after = planner.plan(view, replace(context, catalog=after, open_change="")).applied(after)
         except StreamsqlError as fault:
-            raise cannot_follow(f"view {definition_of(view.text).creates}", fault, name.span) from fault
+            raise cannot_follow("view", name_of_staged_view(view), fault, name.span) from fault
     if in_set:
         return Staging(define, views, None, after, notes=define.notes)
     affected = affected_tables([in_use_name(entry.name)], after)
@@ -235,6 +235,11 @@ def view_statement(text: str) -> Spark:
     return statement
 
 
+def name_of_staged_view(statement: Spark) -> str:
+    """The name in use of the view that a statement stages."""
+    return in_use_name(definition_of(statement.text).creates)
+
+
 def view_again(view: Table, catalog: Catalog) -> Spark:
     """The statement that stages a view with its staged definition, if it has one, else its own."""
     staged = catalog.staged_definition(view.name)
@@ -258,17 +263,19 @@ def planned_staging(
         try:
             planned = create_live_table(statement, replace(context, catalog=catalog))
         except StreamsqlError as fault:
-            raise cannot_follow(statement.name.value, fault, place) from fault
+            raise cannot_follow("live table", statement.name.value, fault, place) from fault
         catalog = planned.applied(catalog)
     return statements, catalog
 
 
-def cannot_follow(table: str, fault: StreamsqlError, place: Span) -> RuleFault:
-    """The error of a live table that is staged because of what it reads, and cannot be computed from that."""
+def cannot_follow(kind: str, name: str, fault: StreamsqlError, place: Span) -> RuleFault:
+    """The error of a live table or a view (kind) that is staged because of what it reads, and cannot be
+    computed from that.
+    """
     return RuleFault(
-        f"the live table {table} cannot be computed from the change",
+        f"the {kind} {name} cannot be computed from the change",
         detail="\n".join(filter(None, (fault.message, fault.detail))),
-        hint=f"BEGIN CHANGE name; …; CREATE OR REPLACE LIVE TABLE {quote_name(table)} …; END CHANGE;",
+        hint=f"BEGIN CHANGE name; …; CREATE OR REPLACE {kind.upper()} {quote_name(name)} …; END CHANGE;",
         span=place,
         code=fault.code,
     )

@@ -9,11 +9,12 @@ from typing import cast
 from streamsql.calls import run
 from streamsql.connectors.option_values import placed
 from streamsql.definitions import Aside, Table, in_use_name, is_staged, kind_of, promoted_name, staged_name
-from streamsql.errors import Cancelled, Note, Span
+from streamsql.errors import Cancelled, Note, Span, StreamsqlError
 from streamsql.features.change.stage_plan import (
     Define,
     Staging,
     cannot_follow,
+    name_of_staged_view,
     staged_view,
     view_statement,
     written_definition,
@@ -53,8 +54,11 @@ def stage_definition(
     begun = [entry.name]
     try:
         for view in plan.views:
-            begun.append(definition_of(view.text).creates)
-            create_view(parts, view)
+            begun.append(staged_name(name_of_staged_view(view)))
+            try:
+                create_view(parts, view)
+            except StreamsqlError as fault:
+                raise cannot_follow("view", name_of_staged_view(view), fault, place) from fault
         if plan.statements is None:
             return Done(notes, f"staged: {kind} {name}")
         staged = stage_tables(parts, plan.statements, place)
@@ -98,12 +102,11 @@ def create_view(parts: SessionParts, statement: Spark) -> Table:
     statement, spark = cast("Spark", with_full_paths(statement)), parts.engine.wait(parts.cancel)
     plan = planner.plan(statement, parts.context())
     assert isinstance(plan, Collect)
-    with statement.origin.errors():
-        try:
-            run(plan.program, parts.env(plan.program, plan.reads, spark))
-            streaming = bool(spark.table(plan.defines.written).isStreaming)
-        except Exception as error:
-            raise translate(error, statement, parts.catalog.relation_names()) from error
+    try:
+        run(plan.program, parts.env(plan.program, plan.reads, spark))
+        streaming = bool(spark.table(plan.defines.written).isStreaming)
+    except Exception as error:
+        raise translate(error, statement, parts.catalog.relation_names()) from error
     view = table_of(statement, plan, parts.catalog, streaming)
     parts.define(view)
     parts.temporary.remember(statement, plan.defines)
@@ -147,7 +150,7 @@ def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable], pla
             drop_staged(parts, table, statement)
         if isinstance(error, Cancelled) or not isinstance(error, Exception):
             raise
-        raise cannot_follow(begun[-1], translate(error), place) from error
+        raise cannot_follow("live table", begun[-1], translate(error), place) from error
     return results
 
 
