@@ -279,6 +279,14 @@ def view_named(created: str, name: str, *, temporary: bool) -> str:
     return with_points(created, [head_of_view(created, name, temporary=temporary)])[0]
 
 
+def without_staged(text: str) -> str:
+    """A statement with spaces in place of STAGED, the console's word behind the name of a view."""
+    if not definition_of(text).staged:
+        return text
+    word = next(t for t in tokenize(text, strict=False) if t.upper == "STAGED")
+    return text[: word.start] + " " * len(word.text) + text[word.end :]
+
+
 def query_of_view(created: str) -> Span | None:
     """The place of the query in CREATE VIEW … AS; None without one."""
     tokens = tokenize(created, strict=False)

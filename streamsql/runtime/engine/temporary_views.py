@@ -8,7 +8,6 @@ from typing import Any
 
 from streamsql.catalog import CurrentCatalog
 from streamsql.connectors.option_values import in_full
-from streamsql.definitions import before_name
 from streamsql.errors import EngineFault, Note, Source, StreamsqlError
 from streamsql.language.names_read import relations_of
 from streamsql.language.parser import parse
@@ -56,7 +55,6 @@ class TemporaryViews:
             name = definition.creates.casefold()
             self._statements[name] = with_full_paths(statement)
             self._missing.discard(name)
-            self._statements.pop(before_name(name), None)
         if definition.drops:
             self.forget(definition.drops)
 

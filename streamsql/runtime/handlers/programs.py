@@ -103,6 +103,8 @@ def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, exi
             lambda catalog: catalog.without("aside", before_name(view.name)).having(replace(view, text=text))
         )
     _remember(parts, plan, statement)
+    if plan.defines.creates:
+        parts.temporary.drop(before_name(plan.defines.creates), parts.spark)
     here = "" if existed else _with_folders_here(plan, statement)
     text = f"Spark takes the path from the folder of the database; for the folder that is here: {here};"
     notes = (Note("TABLE_PATH", " ".join(text.split())),) if here else ()
@@ -225,7 +227,9 @@ def _remember_view(parts: SessionParts, name: str, alter: Statement) -> None:
     now = parse(written, {}, literal=True)
     table, defines = parts.catalog.tables[name.casefold()], definition_of(now.text)
     parts.temporary.forget(name)
-    parts.update(lambda catalog: catalog.having(replace(table, name=defines.creates, text=now.text)))
+    parts.temporary.drop(before_name(name), parts.spark)
+    view = replace(table, name=defines.creates, text=now.text)
+    parts.update(lambda catalog: catalog.without("aside", before_name(name)).having(view))
     parts.temporary.remember(now, defines)
 
 
