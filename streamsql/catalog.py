@@ -170,13 +170,15 @@ class Catalog:
         if not entries:
             return self
         streams = [replace(e, name=in_use_name(e.name)) for e in entries if isinstance(e, Stream)]
+        views = [e for e in entries if isinstance(e, Table)]
+        views += [replace(view, name=in_use_name(view.name)) for view in views]
         functions = [e for e in entries if isinstance(e, Function)]
         processors = [f for f in functions if self._is_processor(f)]  # Spark does not have them
         functions += [replace(f, name=in_use_name(f.name)) for f in processors]
         return replace(
             self,
             streams={**self.streams, **{s.name.casefold(): s for s in streams}},
-            tables={**self.tables, **{e.name.casefold(): e for e in entries if isinstance(e, Table)}},
+            tables={**self.tables, **{v.name.casefold(): v for v in views}},
             functions={**self.functions, **{f.name.casefold(): f for f in functions}},
             instead={in_use_name(e.name).casefold(): e.name for e in entries if e not in processors},
         )

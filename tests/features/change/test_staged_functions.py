@@ -81,6 +81,7 @@ def rows(console: Any, suffix: str = "") -> dict[str, list[Any]]:
 
 
 def test_from_staged_to_promoted_and_back(opened: Open) -> None:
+    opened = in_a_new_spark(opened)
     console = opened()
     console.run(BASE + FUNCTION + TABLES + IDLE)
     assert said_of(console, STAGED) == "staged: function f, v, t, u"
