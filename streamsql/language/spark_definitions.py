@@ -22,8 +22,8 @@ class Definition:
     or of a table, as written; written: the name of what is created or dropped, as SQL; alters: whether it is
     ALTER TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
     only if it does not exist, or dropped only if it does; renames, renamed: the old and the new name of
-    ALTER … RENAME TO; staged: whether STAGED, a word of the console, stands behind the name of a view; text:
-    the statement that creates a view.
+    ALTER … RENAME TO; staged: whether STAGED, a word of the console, stands behind the name of a view;
+    replaces: whether a view is created OR REPLACE; text: the statement that creates a view.
     """
 
     creates: str = ""
@@ -38,6 +38,7 @@ class Definition:
     renames: str = ""
     renamed: str = ""
     staged: bool = False
+    replaces: bool = False
     text: str = field(default="", compare=False)
 
     def outcome(self, existed: bool) -> str:
@@ -82,7 +83,8 @@ def definition_of(text: str) -> Definition:
         return replace(created, table_query=query)
     behind = kind + 1 + 3 * if_possible + 2 * len(_name(tokens[kind + 1 :])) - 1
     staged = [t.upper for t in tokens[behind : behind + 1]] == ["STAGED"]
-    return replace(created, view_query=query, staged=staged, text=text)
+    replaces = words[1:3] == ["OR", "REPLACE"]
+    return replace(created, view_query=query, staged=staged, replaces=replaces, text=text)
 
 
 def has_query(text: str) -> bool:

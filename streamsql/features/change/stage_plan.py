@@ -33,7 +33,7 @@ from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
-from streamsql.language.tokens import quote_name, tokenize
+from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.context import Context
@@ -133,8 +133,7 @@ def written_definition(statement: CreateStream | CreateFunction | Spark) -> Writ
             span=place,
             code="NOT_STAGEABLE",
         )
-    words = [token.upper for token in tokenize(statement.text, strict=False)[:3]]
-    return Written("view", Name(view.creates, place), words[1:] == ["OR", "REPLACE"], view.temporary)
+    return Written("view", Name(view.creates, place), view.replaces, view.temporary)
 
 
 def _check_is_of_one(written: Written, old: Aside | None, context: Context) -> None:
