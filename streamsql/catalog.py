@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from streamsql.definitions import (
     HISTORY,
     REJECTED,
+    Aside,
     Change,
     Function,
     Query,
@@ -23,6 +24,7 @@ from streamsql.definitions import (
     Stream,
     Table,
     before_name,
+    in_use_name,
     is_aside,
     is_staged,
     promoted_name,
@@ -38,8 +40,9 @@ Entry = TypeVar("Entry", Stream, Sink, Query, Function, Change)
 @dataclass(frozen=True)
 class Catalog:
     """All entries by folded name. tables: names of Spark's own tables and views made in this session; aside:
-    the definitions of streams that are not in use, NAME$staged and NAME$before; changes: the sets of staged
-    changes.
+    the definitions of streams, views and functions that are not in use, NAME$staged and NAME$before; changes:
+    the sets of staged changes; instead: the names of what is read in place of streams, live tables, views and
+    functions, by their folded names.
     """
 
     streams: Mapping[str, Stream] = field(default_factory=dict)
@@ -47,8 +50,9 @@ class Catalog:
     queries: Mapping[str, Query] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=dict)
-    aside: Mapping[str, Stream] = field(default_factory=dict)
+    aside: Mapping[str, Aside] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for kind in fields(self):
@@ -61,7 +65,7 @@ class Catalog:
         """The catalog with these entries; each replaces the one of its kind and name."""
         changed: dict[str, dict[str, Any]] = {}
         for entry in entries:
-            aside = isinstance(entry, Stream) and is_aside(entry.name)
+            aside = isinstance(entry, (Stream, Table, Function)) and is_aside(entry.name)
             kind = "aside" if aside else _KINDS[type(entry)]
             changed.setdefault(kind, getattr(self, kind).copy())[entry.name.casefold()] = entry
         return replace(self, **{kind: MappingProxyType(entries) for kind, entries in changed.items()})
@@ -73,7 +77,10 @@ class Catalog:
 
     def relation(self, name: str) -> Stream | Sink | None:
         """The stream or live table of that name, if there is one."""
-        entry: Stream | Sink | None = self.streams.get(name.casefold()) or self.aside.get(name.casefold())
+        entry: Stream | Sink | None = self.streams.get(name.casefold())
+        aside = self.aside.get(name.casefold())
+        if entry is None and isinstance(aside, Stream):
+            entry = aside
         if entry is None:
             sink = self.sinks.get(name.casefold())
             entry = sink if sink is not None and sink.is_live else None
@@ -143,19 +150,65 @@ class Catalog:
         return [s for s in self.sinks.values() if s.is_live and not s.owner and not is_staged(s.name)]
 
     def with_changes(self) -> Catalog:
-        """The catalog as a staged change reads it: each live table and stream that has a staged change is
-        that.
+        """The catalog as a staged change reads it: each live table, stream, view and function that has a
+        staged change is that.
         """
         changes = (query for query in self.named(None) if is_staged(query.name) and not query.into)
         tables = {promoted_name(q.name).casefold(): self.sinks[q.name.casefold()] for q in changes}
-        staged = (replace(s, name=promoted_name(s.name)) for s in self.aside.values() if is_staged(s.name))
-        streams = {stream.name.casefold(): stream for stream in staged}
-        if not tables and not streams:
-            return self
-        return replace(self, sinks={**self.sinks, **tables}, streams={**self.streams, **streams})
+        catalog = self.reading(name for name in self.aside if is_staged(name))
+        if not tables:
+            return catalog
+        instead = {name: sink.name for name, sink in tables.items()}
+        sinks = {**self.sinks, **tables}
+        return replace(catalog, sinks=sinks, instead={**catalog.instead, **instead})
 
-    def staged_stream(self, name: str) -> Stream | None:
-        """The staged definition of a stream, if there is one."""
+    def reading(self, names: Iterable[str]) -> Catalog:
+        """The catalog with definitions that are aside in the place of those in use, by the names of these.
+        Spark has views and functions under their names: a query that names them calls them by these.
+        """
+        entries = [self.aside[name.casefold()] for name in names]
+        if not entries:
+            return self
+        streams = [replace(e, name=in_use_name(e.name)) for e in entries if isinstance(e, Stream)]
+        views = [e for e in entries if isinstance(e, Table)]
+        views += [replace(view, name=in_use_name(view.name)) for view in views]
+        functions = [e for e in entries if isinstance(e, Function)]
+        processors = [f for f in functions if self._is_processor(f)]  # Spark does not have them
+        functions += [replace(f, name=in_use_name(f.name)) for f in processors]
+        return replace(
+            self,
+            streams={**self.streams, **{s.name.casefold(): s for s in streams}},
+            tables={**self.tables, **{v.name.casefold(): v for v in views}},
+            functions={**self.functions, **{f.name.casefold(): f for f in functions}},
+            instead={in_use_name(e.name).casefold(): e.name for e in entries if e not in processors},
+        )
+
+    def _is_processor(self, aside: Function) -> bool:
+        """Whether a function is a stateful processor, or takes the place of one before its Python is read."""
+        in_use = self.functions.get(in_use_name(aside.name).casefold())
+        return aside.kind == "processor" or bool(not aside.kind and in_use and in_use.kind == "processor")
+
+    def instead_of(self, *kinds: type) -> dict[str, str]:
+        """The names of `instead` that Spark resolves itself: of views (Table) or functions (Function)."""
+        return {
+            n: new for n, new in self.instead.items() if isinstance(self.aside.get(new.casefold()), kinds)
+        }
+
+    def definition_in_use(self, kind: str, name: str) -> Aside | None:
+        """The stream, view or function of a name, if there is one."""
+        return self._in_use(kind).get(name.casefold())
+
+    def names_in_use(self, kind: str) -> list[str]:
+        """The names of the streams, views or functions."""
+        return [entry.name for entry in self._in_use(kind).values()]
+
+    def _in_use(self, kind: str) -> Mapping[str, Aside]:
+        if kind == "view":
+            return {name: table for name, table in self.tables.items() if table.text}
+        return self.streams if kind == "stream" else self.functions
+
+    def staged_definition(self, name: str) -> Aside | None:
+        """The staged definition of a stream, view or function, if there is one."""
         return self.aside.get(staged_name(name).casefold())
 
     def staged(self, table: str) -> Query | None:
@@ -230,6 +283,12 @@ class Catalog:
             for kind, name in query.named:
                 queries[kind].setdefault(name, []).append(query)
         return queries
+
+    @property
+    def all_functions(self) -> dict[str, Function]:
+        """The functions written in Python, those not in use among them, by folded name."""
+        aside = {name: entry for name, entry in self.aside.items() if isinstance(entry, Function)}
+        return {**self.functions, **aside}
 
     def change(self, name: Name) -> Change:
         return _get(self.changes, name, "change")

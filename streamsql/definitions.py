@@ -66,9 +66,16 @@ def is_staged(name: str) -> bool:
     return _STAGED.search(name) is not None
 
 
-def is_aside(stream: str) -> bool:
-    """Whether a name is that of the definition of a stream that is not in use: staged, or replaced."""
-    return stream.casefold().endswith((staged_name(""), _BEFORE))
+def is_aside(name: str) -> bool:
+    """Whether a name is that of the definition of a stream, view or function that is not in use: staged, or
+    replaced.
+    """
+    return name.casefold().endswith((staged_name(""), _BEFORE))
+
+
+def in_use_name(aside: str) -> str:
+    """The name of the stream, view or function of which `is_aside` names another definition."""
+    return aside.rpartition("$")[0]
 
 
 PROMOTED = "PROMOTED"
@@ -76,18 +83,23 @@ PROMOTED = "PROMOTED"
 
 @dataclass(frozen=True)
 class Member:
-    """One of a set of staged changes. kind: stream, live_table or query; generation: "" while it is staged;
-    once the set was promoted, or rolled back, the number of the one in use since then, and PROMOTED of a
-    stream.
+    """One of a set of staged changes. kind: stream, view, function, live_table or query; generation: "" while
+    it is staged; once the set was promoted, or rolled back, the number of the one in use since then, and
+    PROMOTED of the first three.
     """
 
     kind: str
     name: str
     generation: str = ""
 
+    @property
+    def is_definition(self) -> bool:
+        """Whether it is a stream, view or function, which has no generations."""
+        return self.kind in ("stream", "view", "function")
+
     def sql(self) -> str:
         generation = f" GENERATION {self.generation}" if self.generation else ""
-        if self.kind == "stream" and self.generation:
+        if self.is_definition and self.generation:
             generation = f" {PROMOTED}"
         return f"{self.kind.replace('_', ' ').upper()} {quote_name(self.name)}{generation}"
 
@@ -390,12 +402,28 @@ class Function:
 @dataclass(frozen=True)
 class Table:
     """A table or view of Spark's own, made in this session. streaming: a view over streams; live: the live
-    tables that a temporary view reads, as they were when it was created.
+    tables that a temporary view reads, as they were when it was created; text: of a view, the statement that
+    creates it.
     """
 
     name: str
     streaming: bool = False
     live: tuple[str, ...] = ()
+    text: str = ""
+
+
+Aside = Stream | Table | Function
+"""What has a definition that is not in use, see `is_aside`."""
+
+
+def kind_of(entry: Aside) -> str:
+    """stream, view or function."""
+    return {Stream: "stream", Table: "view", Function: "function"}[type(entry)]
+
+
+def text_of(entry: Aside) -> str:
+    """The statement that defines an entry, without its secrets."""
+    return entry.text if isinstance(entry, Table) else entry.sql()
 
 
 def _option(options: tuple[tuple[str, str], ...], key: str, default: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from streamsql.errors import RuleFault
+from streamsql.errors import RuleFault, Span
 from streamsql.language.edits import Edit, apart, with_points
 from streamsql.language.query import read_query
 from streamsql.language.query_tree import Query
 from streamsql.language.tokens import quote_name, unquote
+from streamsql.language.tree_nodes import exp_module, name_of, span_of, widened
 
 
 def with_names(text: str, relations: Mapping[str, str], queries: Mapping[str, str]) -> str:
@@ -32,6 +33,41 @@ def with_names(text: str, relations: Mapping[str, str], queries: Mapping[str, st
     return with_points(text, apart(edits))[0] if edits else text
 
 
+def with_aliases(
+    text: str, relations: Mapping[str, str], functions: Mapping[str, str]
+) -> tuple[str, list[tuple[int, int]]]:
+    """(the text of a query that reads and calls by other names, the points of an Origin of it). relations,
+    functions: new names by folded old ones. A relation keeps its old name as an alias.
+
+    Raises RuleFault where that is not possible, at the name.
+    """
+    query = read_query(text)
+    read = {n.span.start: n for n in query.relations if n.name.casefold() in relations}
+    unread = [] if query.tree is not None else [n for n in query.names if n.name.casefold() in relations]
+    calls = [call for call in query.calls if call.name in functions]
+    for span in (*(n.span for n in unread), *(call.span for call in calls if query.tree is None)):
+        raise RuleFault(
+            f"it is not clear what {text[span.start : span.end]} means in a query that is not taken apart",
+            detail=f"{query.reason}: what is staged has another name in Spark until PROMOTE",
+            hint="another form of the query; or PROMOTE what is staged first",
+            span=span,
+            code="NOT_STAGEABLE",
+        )
+    edits = _aliased(_new_names(read, relations), query, read) if read else []
+    edits += [(c.span.start, c.span.end, quote_name(functions[c.name])) for c in calls]
+    return with_points(text, apart(edits)) if edits else (text, [(0, 0)])
+
+
+def unnamed_calls(query: Query, functions: Container[str]) -> Iterator[Span]:
+    """The places of the columns without AS that calls of functions, by their folded names, are in."""
+    exp = exp_module()
+    for select in query.nodes_of(exp.Select):
+        for column in select.expressions:
+            named = isinstance(column, (exp.Alias, exp.Aliases))
+            if not named and any(name_of(node, query.text) in functions for node in column.walk()):
+                yield widened(query.text, span_of(column))
+
+
 def _query_names(node: Any) -> Iterator[Any]:
     for part in node.parts:
         if part.name == "QueryName":
@@ -41,8 +77,7 @@ def _query_names(node: Any) -> Iterator[Any]:
 
 
 def _relation_edits(query: Query, read: Mapping[int, Any], relations: Mapping[str, str]) -> list[Edit]:
-    edits = [(n.span.start, n.span.end, quote_name(relations[n.name.casefold()])) for n in read.values()]
-    aliases = _aliases(query)
+    edits, aliases = _new_names(read, relations), _aliases(query)
     if all(aliases.get(start) for start in read):
         return edits
     new = {relations[n.name.casefold()].casefold() for n in read.values()}
@@ -53,6 +88,16 @@ def _relation_edits(query: Query, read: Mapping[int, Any], relations: Mapping[st
     clear = all(_is_qualifier(query, at) for at, _ in others) and (query.tree is not None or not others)
     if clear and not any(unquote(t).casefold() in new for _, t in words):
         return edits + [(t.start, t.end, quote_name(relations[unquote(t).casefold()])) for _, t in others]
+    return _aliased(edits, query, read)
+
+
+def _new_names(read: Mapping[int, Any], relations: Mapping[str, str]) -> list[Edit]:
+    return [(n.span.start, n.span.end, quote_name(relations[n.name.casefold()])) for n in read.values()]
+
+
+def _aliased(edits: list[Edit], query: Query, read: Mapping[int, Any]) -> list[Edit]:
+    """The edits of names, with the old name as the alias of each relation that has none."""
+    aliases, edits = _aliases(query), list(edits)
     for start, named in read.items():
         if aliases.get(start):
             continue

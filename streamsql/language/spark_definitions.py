@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from streamsql.errors import Span
+from streamsql.language.edits import Edit, with_points
 from streamsql.language.reference import keywords
 from streamsql.language.token_groups import items_of
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
@@ -21,7 +22,8 @@ class Definition:
     or of a table, as written; written: the name of what is created or dropped, as SQL; alters: whether it is
     ALTER TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
     only if it does not exist, or dropped only if it does; renames, renamed: the old and the new name of
-    ALTER … RENAME TO; staged: whether STAGED, a word of the console, stands behind the name of a view.
+    ALTER … RENAME TO; staged: whether STAGED, a word of the console, stands behind the name of a view;
+    replaces: whether a view is created OR REPLACE; text: the statement that creates a view.
     """
 
     creates: str = ""
@@ -36,6 +38,8 @@ class Definition:
     renames: str = ""
     renamed: str = ""
     staged: bool = False
+    replaces: bool = False
+    text: str = field(default="", compare=False)
 
     def outcome(self, existed: bool) -> str:
         """What the statement has done, in words. existed: whether the table or view existed before."""
@@ -79,7 +83,8 @@ def definition_of(text: str) -> Definition:
         return replace(created, table_query=query)
     behind = kind + 1 + 3 * if_possible + 2 * len(_name(tokens[kind + 1 :])) - 1
     staged = [t.upper for t in tokens[behind : behind + 1]] == ["STAGED"]
-    return replace(created, view_query=query, staged=staged)
+    replaces = words[1:3] == ["OR", "REPLACE"]
+    return replace(created, view_query=query, staged=staged, replaces=replaces, text=text)
 
 
 def has_query(text: str) -> bool:
@@ -259,6 +264,36 @@ def altered_view(created: str, statement: str) -> str:
     if len(change) > 4 and change[3].upper == "AS":
         return f"{created[: tokens[at].end]} {statement[change[3].start :]}"
     return created
+
+
+def head_of_view(created: str, name: str, *, temporary: bool) -> Edit:
+    """The edit of a CREATE VIEW that makes it CREATE OR REPLACE VIEW of another name, without STAGED."""
+    tokens = tokenize(created, strict=False)
+    view = next(n for n, t in enumerate(tokens) if t.upper == "VIEW")
+    at = next(n for n in range(view + 1, len(tokens)) if tokens[n].upper not in _BEFORE_NAME)
+    staged = [t.upper for t in tokens[at + 1 : at + 2]] == ["STAGED"]
+    kind = "TEMPORARY VIEW" if temporary else "VIEW"
+    return 0, tokens[at + staged].end, f"CREATE OR REPLACE {kind} {quote_name(name)}"
+
+
+def view_named(created: str, name: str, *, temporary: bool) -> str:
+    """The CREATE OR REPLACE VIEW of another name, without STAGED."""
+    return with_points(created, [head_of_view(created, name, temporary=temporary)])[0]
+
+
+def without_staged(text: str) -> str:
+    """A statement with spaces in place of STAGED, the console's word behind the name of a view."""
+    if not definition_of(text).staged:
+        return text
+    word = next(t for t in tokenize(text, strict=False) if t.upper == "STAGED")
+    return text[: word.start] + " " * len(word.text) + text[word.end :]
+
+
+def query_of_view(created: str) -> Span | None:
+    """The place of the query in CREATE VIEW … AS; None without one."""
+    tokens = tokenize(created, strict=False)
+    defining = next((t for t in tokens if t.upper == "AS"), None)
+    return Span(defining.end, len(created)) if defining else None
 
 
 def path_in_options(text: str) -> Span | None:

@@ -11,6 +11,7 @@ from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
 from streamsql.language.script import Written
+from streamsql.language.spark_definitions import without_staged
 from streamsql.language.spark_grammar import DEFAULTS, Switches, first_wrong
 from streamsql.language.statements.base import Fragment, Statement
 from streamsql.language.statements.explain import Explain
@@ -74,7 +75,7 @@ def syntax_fault(statement: Statement, switches: Switches = DEFAULTS) -> SyntaxF
         return syntax_fault(statement.body, switches) if statement.body else None
     texts = [(query, True) for query in queries_of(statement)]
     if isinstance(statement, (Select, Spark)):  # WITH … INSERT is read as a query, too
-        whole = Fragment(statement.text, statement.span, statement.origin)
+        whole = Fragment(without_staged(statement.text), statement.span, statement.origin)
         texts = [(text, False) for text in (whole, *_immediate(statement))]
     for fragment, query in texts:
         fault = _fault_of(fragment, query, switches)

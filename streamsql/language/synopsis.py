@@ -25,7 +25,8 @@ def rule_label(name: str) -> str:
 
 _SHORT = {"String": "'text'", "Path": "'path'", "Number": "n", "Rest": "…", "NewName": "name",
           "StreamName": "name", "SinkName": "name", "LiveTableName": "name", "QueryName": "name",
-          "ChangeName": "name", "ColumnName": "column", "OptionKey": "key", "OptionValue": "'value'",
+          "ViewName": "name", "ChangeName": "name", "ColumnName": "column",
+          "OptionKey": "key", "OptionValue": "'value'",
           "SettingKey": "key", "FormatName": "format", "RelationName": "name"}  # fmt: skip
 TERMS = {
     "Duration": "INTERVAL 10 MINUTES, INTERVAL '10' MINUTE or '10 minutes'",

@@ -251,6 +251,7 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "QueryName": (_name, "the name of a query"),
     "Target": (_target, "the name of a sink, stream or table"),
     "RelationName": (_dotted, "the name of a stream or table"),
+    "ViewName": (_name, "the name of a view"),
     "FunctionName": (_dotted, "the name of a function"),
     "Alias": (_any_name, "an alias"),
     "RelationAlias": (_relation_alias, "an alias"),

@@ -8,13 +8,14 @@ from datetime import datetime
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.registry import connector
-from streamsql.definitions import ON_SERVER, Sink, Stream
+from streamsql.definitions import ON_SERVER, Sink, Stream, is_before, is_staged
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.lowering.as_written import as_written
 from streamsql.plan.lowering.lower import Lowered, lower, node_and_shape
+from streamsql.plan.lowering.read_instead import read_instead
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Reads, Run
 from streamsql.plan.sink_relations import read_of_sink
@@ -87,6 +88,15 @@ class Context:
             catalog = replace(catalog, streams=streams)
         return replace(self, catalog=catalog)
 
+    def of_definition(self, name: str) -> Context:
+        """The context of a definition: of a view that is not in use, the one with which it was in use."""
+        if is_staged(name):
+            return replace(self, catalog=self.catalog.with_changes())
+        if is_before(name):
+            names = [n for n in self.catalog.aside if is_before(n)]
+            return replace(self, catalog=self.catalog.reading(names))
+        return self
+
     def beginning_at(self, since: str) -> Context:
         """The context of a query whose streams begin at a moment, where their source can. since: see Query;
         "" for the context as it is.
@@ -128,7 +138,8 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
     live table goes to Spark as it was written.
     """
     with body.origin.errors():
-        lowered = as_written(body.text, sources) or lower(body.text, sources)
+        text = read_instead(body.text, sources.catalog)[0]
+        lowered = as_written(text, sources) or lower(body.text, sources)
     if lowered.shape.streaming and sources.states:
         raise RuleFault(
             "a streaming query cannot read the state or the late rows of another query",
@@ -191,4 +202,5 @@ def _check_in(body: Fragment, catalog: Catalog) -> None:
 def reads_of(sources: Sources) -> Reads:
     """The relations that a program reads, and the functions written in Python that it calls."""
     streams = tuple(sources.streams.values())
-    return Reads(tuple(sources.live.values()), tuple(sources.functions.values()), streams)
+    live, functions = tuple(sources.live.values()), tuple(sources.functions.values())
+    return Reads(live, functions, streams, staged_views=tuple(sources.staged_views.values()))

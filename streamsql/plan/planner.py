@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault
-from streamsql.feature_registry import planners
+from streamsql.definitions import Table
+from streamsql.errors import NameFault, Note, RuleFault, Span, SyntaxFault
+from streamsql.feature_registry import extensions, planners
 from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
@@ -28,7 +29,7 @@ from streamsql.plan.context import Context, Server, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query
-from streamsql.plan.statements.definitions import create_function, create_sink, create_stream, refuse_to_stage
+from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
 from streamsql.plan.statements.existing import (
     checkpoint_of,
     drop_live_table,
@@ -78,8 +79,14 @@ def _on_server(statement: Statement, context: Context, server: Server) -> Plan:
 
 def _spark(statement: Statement, context: Context) -> Plan:
     defines = definition_of(statement.text)
-    if defines.staged:
-        raise refuse_to_stage("view", Name(defines.creates, statement.span))
+    if defines.staged or (isinstance(statement, Spark) and statement.staged):
+        (stage,) = extensions("staged definition")
+        planned: Plan = stage(statement, context)
+        return planned
+    gone = defines.drops or defines.renames
+    if gone and isinstance(context.catalog.staged_definition(gone), Table):
+        raise _is_staged(gone, statement.span)
+    context = context.of_definition(defines.creates)
     doubt = statement.doubt if isinstance(statement, Spark) else None
     if doubt and isinstance(statement, Spark) and statement.is_refused and not context.extended:
         raise doubt
@@ -130,6 +137,16 @@ def _spark(statement: Statement, context: Context) -> Plan:
     )
 
 
+def _is_staged(name: str, span: Span) -> RuleFault:
+    """The error of a view or function that is to go while a change of it is staged."""
+    return RuleFault(
+        f"a change of {name} is staged",
+        hint=f"PROMOTE {quote_name(name)}; or DROP STAGED {quote_name(name)}; first",
+        span=span,
+        code="IN_USE",
+    )
+
+
 def _watch(statement: Watch, context: Context) -> Plan:
     return watched_query(statement.query, context) if statement.query else named(statement, context)
 
@@ -140,6 +157,8 @@ def _function(statement: DropFunction | DescribeFunction, context: Context) -> P
     if function is None:
         return _spark(statement, context)
     if isinstance(statement, DropFunction):
+        if context.catalog.staged_definition(function.name):
+            raise _is_staged(function.name, statement.name.span)
         return Drop("function", function.name, (("functions", function.name),))
     return Direct(statement)
 

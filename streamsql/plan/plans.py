@@ -83,7 +83,9 @@ class DefineFunction(Plan):
         return self.skip_existing and self.function.name.casefold() in catalog.functions
 
     def applied(self, catalog: Catalog) -> Catalog:
-        return catalog if self.exists(catalog) else catalog.having(self.function)
+        if self.exists(catalog):
+            return catalog
+        return catalog.without("aside", before_name(self.function.name)).having(self.function)
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,14 @@ class LivePart:
 class Reads:
     """The live tables and streams that a program reads, and the functions written in Python that it calls.
 
-    part: what it needs of its only live table.
+    part: what it needs of its only live table; staged_views: the staged views that it reads.
     """
 
     live: tuple[Sink, ...] = ()
     functions: tuple[Function, ...] = ()
     streams: tuple[Stream, ...] = ()
     part: LivePart | None = None
+    staged_views: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,10 @@ class Collect(Plan):
             return catalog.having(replace(table or Table(""), name=self.defines.renamed))
         creates = in_default(self.defines.creates)
         live = tuple(t.name for t in self.reads.live if not t.is_view) if self.defines.temporary else ()
-        return catalog.having(Table(creates, self.streaming, live)) if creates else catalog
+        if not creates:
+            return catalog
+        catalog = catalog.without("aside", before_name(creates))
+        return catalog.having(Table(creates, self.streaming, live, self.defines.text))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import REJECTED, Query, Sink, Stream, Table
+from streamsql.definitions import REJECTED, Aside, Function, Query, Sink, Stream, Table
 from streamsql.errors import RuleFault, Source
 from streamsql.language.edits import Edit, apart, with_points
 from streamsql.language.parser import parse
@@ -105,17 +105,26 @@ class Renaming:
 
     def applied(self, catalog: Catalog) -> Catalog:
         """A catalog with the new names; one that has them already is as it was. Raises RuleFault."""
-        tables = (
-            replace(table, live=tuple(_of(self.relations, name) for name in table.live))
-            for table in catalog.tables.values()
-        )
         return replace(
             catalog,
             streams=_keyed(map(self._stream, catalog.streams.values())),
             sinks=_keyed(map(self._sink, catalog.sinks.values())),
             queries=_keyed(map(self.query, catalog.queries.values())),
-            tables=_keyed(tables),
+            tables=_keyed(map(self._table, catalog.tables.values())),
+            aside=_keyed(map(self._aside, catalog.aside.values())),
         )
+
+    def _aside(self, entry: Aside) -> Aside:
+        if isinstance(entry, Function):
+            return entry
+        if isinstance(entry, Table):
+            return self._table(entry)
+        base, _, suffix = entry.name.rpartition("$")
+        return replace(self._stream(entry), name=f"{_of(self.streams, base)}${suffix}")
+
+    def _table(self, table: Table) -> Table:
+        text = self.statements_text(f"{table.text};").removesuffix(";") if table.text else ""
+        return replace(table, live=tuple(_of(self.relations, name) for name in table.live), text=text)
 
     def _stream(self, stream: Stream) -> Stream:
         return replace(

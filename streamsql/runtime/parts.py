@@ -162,6 +162,7 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
         generations=lambda: int(config.preferences["generations"]),
         staged_rate=lambda: int(config.preferences["staged_rate"]),
         server=backend.server,
+        create_views=temporary.create_for,
         config=config,
         store=config.store,
         temporary=temporary,

@@ -1,4 +1,4 @@
-"""Staged changes of live tables and streams: compared, promoted and rolled back, one by one or as sets."""
+"""Staged changes of what is defined: compared, promoted and rolled back, one by one or as sets."""
 
 from streamsql.feature_registry import Feature
 
@@ -10,6 +10,6 @@ FEATURE = Feature(
     extends={
         "reopened": "swap:complete",
         "statement": "change_plans:within",
-        "staged stream": "plan:stage_stream",
+        "staged definition": "stage_plan:stage_definition",
     },
 )

@@ -1,32 +1,99 @@
-"""What a staged stream changes: the streams and live tables that read it, directly or through others."""
+"""What a staged definition changes: the streams, views and live tables over it, directly or through others.
+
+A definition is a stream, a view or a function. A function stands here as `name()`: it may have the name of a
+relation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import REJECTED, Query, is_staged, promoted_name
+from streamsql.definitions import REJECTED, Function, Query, Table, in_use_name, is_aside, is_staged
+from streamsql.language.query import read_query
+from streamsql.language.spark_definitions import query_of_view
 from streamsql.plan.statements.staged_tables import in_use, renamed
-from streamsql.plan.streaming.readers import reads
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The relations that a query reads and the functions that it calls, folded."""
+    query = read_query(text)
+    relations = query.relations if query.tree is not None else query.names
+    return frozenset((*(r.name.casefold() for r in relations), *(f"{c.name}()" for c in query.calls)))
+
+
+def names_in_view(statement: str) -> frozenset[str]:
+    """The same for the statement of a view."""
+    place = query_of_view(statement)
+    return names_in(statement[place.start : place.end]) if place else frozenset()
+
+
+def _named_by(catalog: Catalog) -> Iterator[tuple[str, frozenset[str]]]:
+    """What each stream and view names, by its folded name; a staged view counts with that definition."""
+    for key, stream in catalog.streams.items():
+        if stream.query:
+            yield key, names_in(stream.query)
+    asides = catalog.aside.values()
+    staged = {in_use_name(t.name).casefold(): t for t in asides if isinstance(t, Table) and is_staged(t.name)}
+    for key, view in {**catalog.tables, **staged}.items():
+        if view.text and not is_aside(key):
+            yield key, names_in_view(view.text)
 
 
 def relations_over(names: Iterable[str], catalog: Catalog) -> set[str]:
-    """The folded names of relations, and of the streams that are queries over them."""
-    over = {name.casefold() for name in names}
+    """The folded names of definitions and live tables, and of the streams and views that are queries over
+    them.
+    """
+    over = {_key(name, catalog) for name in names}
+    named_by = dict(_named_by(catalog))
     while True:
         over |= {f"{name}${REJECTED}" for name in over if name in catalog.streams}
-        new = {
-            key
-            for key, stream in catalog.streams.items()
-            if key not in over and stream.query and any(reads(stream.query, name) for name in over)
-        }
+        new = {key for key, named in named_by.items() if key not in over and named & over}
         if not new:
             return over
         over |= new
 
 
+def _key(name: str, catalog: Catalog) -> str:
+    key = name.casefold()
+    is_function = key in catalog.functions or isinstance(catalog.staged_definition(name), Function)
+    is_relation = key in catalog.tables or key in catalog.sinks or key in catalog.streams
+    return f"{key}()" if is_function and not is_relation else key
+
+
+def views_over(names: Iterable[str], catalog: Catalog) -> list[Table]:
+    """The views that read definitions or live tables, with the definitions in use where they have one, each
+    after those that it reads; without those of these names.
+    """
+    names = list(names)
+    over = relations_over(names, catalog) - {name.casefold() for name in names}
+    asides = [t for t in catalog.aside.values() if isinstance(t, Table) and is_staged(t.name)]
+    new = {in_use_name(t.name).casefold(): replace(t, name=in_use_name(t.name)) for t in asides}
+    views = {k: view for k, view in {**new, **catalog.tables}.items() if view.text and k in over}
+    return in_order(views.values(), catalog)
+
+
+def in_order(entries: Iterable[Table], catalog: Catalog) -> list[Table]:
+    """Views, each after those that it reads."""
+    views = {view.name.casefold(): view for view in entries}
+    named_by, ordered = dict(_named_by(catalog)), list[Table]()
+
+    def add(key: str) -> None:
+        if views[key] in ordered:
+            return
+        for other in views:
+            if other != key and other in named_by.get(key, ()):
+                add(other)
+        ordered.append(views[key])
+
+    for key in views:
+        add(key)
+    return ordered
+
+
 def affected_tables(names: Iterable[str], catalog: Catalog) -> list[Query]:
-    """The queries of the live tables that read streams or live tables, directly or through others, each
+    """The queries of the live tables that read definitions or live tables, directly or through others, each
     after those that it reads; also those among the names. What is staged counts with its staged definition.
     """
     catalog = catalog.with_changes()
@@ -36,7 +103,7 @@ def affected_tables(names: Iterable[str], catalog: Catalog) -> list[Query]:
     found: dict[str, Query] = {}
     new = [""]
     while new:
-        new = [name for name in left if any(reads(texts[name], relation) for relation in over)]
+        new = [name for name in left if names_in(texts[name]) & over]
         found |= {name: left.pop(name) for name in new}
         over = relations_over((*over, *new), catalog)
     ordered = list[Query]()
@@ -54,18 +121,18 @@ def affected_tables(names: Iterable[str], catalog: Catalog) -> list[Query]:
     return ordered
 
 
-def reads_through(text: str, relation: str, catalog: Catalog) -> bool:
-    """Whether a query reads a relation, directly or through streams."""
-    return any(reads(text, name) for name in relations_over([relation], catalog))
+def reads_through(text: str, name: str, catalog: Catalog) -> bool:
+    """Whether a query reads a definition or a live table, directly or through streams and views."""
+    return bool(names_in(text) & relations_over([name], catalog))
 
 
-def staged_streams_of(text: str, catalog: Catalog) -> list[str]:
-    """The names of the streams with a staged definition that a query of a staged change reads."""
-    if not text:  # of a stream USING a connector
-        return []
-    changed = catalog.with_changes()
-    names = (promoted_name(s.name) for s in catalog.aside.values() if is_staged(s.name))
-    return [name for name in names if reads_through(text, name, changed)]
+def staged_definitions_of(named: Iterable[str], catalog: Catalog) -> list[str]:
+    """The names of the streams, views and functions with a staged definition that a staged change reads.
+    named: what it names, see `names_in`.
+    """
+    changed, named = catalog.with_changes(), frozenset(named)
+    staged = (in_use_name(entry.name) for entry in catalog.aside.values() if is_staged(entry.name))
+    return [name for name in staged if named & relations_over([name], changed)]
 
 
 def stands_alone(table: str, catalog: Catalog) -> bool:

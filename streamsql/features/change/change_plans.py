@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Change, Member
 from streamsql.errors import NameFault, RuleFault
 from streamsql.features.change import plan
-from streamsql.features.change.affected import affected_tables
+from streamsql.features.change.affected import affected_tables, views_over
 from streamsql.features.change.plan import (
     entries_to_drop,
     not_staged,
-    planned_staging,
     promote,
+)
+from streamsql.features.change.stage_plan import (
+    planned_staging,
+    written_definition,
 )
 from streamsql.features.change.statement import (
     BeginChange,
@@ -34,7 +38,6 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import OpenChange, Plan
 from streamsql.plan.context import Context
 from streamsql.plan.plans import DefineChange, Direct, Drop
-from streamsql.plan.statements.definitions import refuse_to_stage
 
 
 def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Change, ...]]:
@@ -55,24 +58,23 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
         if statement.or_replace:
             member = Member("live_table", catalog.live_table(name).name)
             return replace(statement, staged=True), _added(context, member, name)
-    elif isinstance(statement, CreateStream):
-        old = catalog.streams.get(statement.name.value.casefold())
-        if statement.or_replace or old is None:
-            member = Member("stream", old.name if old else statement.name.value)
-            return replace(statement, staged=True), _added(context, member, statement.name)
-    elif isinstance(statement, CreateFunction) and statement.or_replace:
-        if statement.name.value.casefold() in catalog.functions:
-            raise refuse_to_stage("function", statement.name)
-    elif isinstance(statement, Spark):
-        view = definition_of(statement.text)
-        if view.kind == "view" and view.creates.casefold() in catalog.tables:
-            raise refuse_to_stage("view", Name(view.creates, statement.span))
+    elif isinstance(statement, (CreateStream, CreateFunction)) or _is_view(statement):
+        written = written_definition(statement)
+        old = catalog.definition_in_use(written.kind, written.name.value)
+        if written.or_replace or old is None:
+            member = Member(written.kind, old.name if old else written.name.value)
+            return replace(statement, staged=True), _added(context, member, written.name)
     elif isinstance(statement, Insert) and statement.query_name:
         query = catalog.queries.get(statement.query_name.value.casefold())
         if query is not None and not query.live_table:
             member = Member("query", query.name)
             return replace(statement, staged=True), _added(context, member, statement.query_name)
     return statement, ()
+
+
+def _is_view(statement: Statement) -> TypeGuard[Spark]:
+    view = definition_of(statement.text) if isinstance(statement, Spark) else None
+    return view is not None and view.kind == "view" and bool(view.creates)
 
 
 def _added(context: Context, member: Member, name: Name) -> tuple[Change]:
@@ -125,9 +127,11 @@ def _end_change(statement: EndChange, context: Context) -> Plan:
 
 
 def with_affected(change: Change, catalog: Catalog) -> Change:
-    """A set of what is staged in it, with the live tables that read that."""
+    """A set of what is staged in it, with the views and live tables that read that."""
     names = [member.value for member in members_staged(change, catalog)]
     members = {m.name: m for m in change.members if m.name in names}
+    views = (view.name for view in views_over(names, catalog.with_changes()))
+    members |= {name: Member("view", name) for name in views if catalog.staged_definition(name)}
     members |= {query.name: Member("live_table", query.name) for query in affected_tables(names, catalog)}
     return replace(change, members=tuple(members.values()))
 
@@ -138,8 +142,13 @@ def _create_change(statement: CreateChange, context: Context) -> Plan:
 
 def members_staged(change: Change, catalog: Catalog) -> list[Name]:
     """The members of a set that are staged now."""
-    staged = {"stream": catalog.staged_stream, "live_table": catalog.staged, "query": catalog.staged}
-    return [Name(m.name) for m in change.members if not m.generation and staged[m.kind](m.name)]
+
+    def is_staged(member: Member) -> bool:
+        if member.is_definition:
+            return catalog.staged_definition(member.name) is not None
+        return catalog.staged(member.name) is not None
+
+    return [Name(m.name) for m in change.members if not m.generation and is_staged(m)]
 
 
 def _promote_change(statement: PromoteChange, context: Context) -> Plan:

@@ -14,9 +14,9 @@ from streamsql.errors import RuleFault
 from streamsql.features.change.affected import affected_tables
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of
-from streamsql.features.change.plan import Staging, planned_staging
 from streamsql.features.change.run import OF_SINGLE_CHANGES, promote, roll_back
-from streamsql.features.change.staging import check_views, stage_stream, stage_tables, with_message
+from streamsql.features.change.stage_plan import Staging, planned_staging
+from streamsql.features.change.staging import stage_definition, stage_tables, with_message
 from streamsql.features.change.statement import (
     BeginChange,
     Compare,
@@ -52,7 +52,6 @@ def end_change(parts: SessionParts, statement: EndChange) -> Result:
     catalog, name = parts.catalog, Name(parts.open_change[0], statement.span)
     change = catalog.changes.get(name.value.casefold()) or Change(name.value)
     names = [member.value for member in members_staged(change, catalog)]
-    check_views(parts, [n for n in names if catalog.staged_stream(n)], statement.span)
     to_stage = [q for q in affected_tables(names, catalog) if _is_to_be_staged(parts, q.name)]
     planned_staging(to_stage, parts.context(), statement.span)
     statements = [staging_of(query, catalog) for query in to_stage]
@@ -79,7 +78,8 @@ def _is_to_be_staged(parts: SessionParts, table: str) -> bool:
 
 def _reads(plan: plans.Run) -> Any:
     """The definitions that a query reads."""
-    return plan.reads.streams, plan.query.inputs, [_reads(stage) for stage in getattr(plan, "stages", ())]
+    reads = plan.reads.streams, plan.reads.staged_views, plan.reads.functions
+    return reads, plan.query.inputs, [_reads(stage) for stage in getattr(plan, "stages", ())]
 
 
 def promote_change(parts: SessionParts, statement: PromoteChange) -> Result:
@@ -132,7 +132,7 @@ def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
                 code="NO_GENERATION",
             )
     aside = parts.catalog.aside
-    names = [m.name for m in promoted if m.kind != "stream" or before_name(m.name).casefold() in aside]
+    names = [m.name for m in promoted if not m.is_definition or before_name(m.name).casefold() in aside]
     with _of_set(f"ROLLBACK CHANGE {quote_name(change.name)}"):
         back, duplicates = _back(change), statement.duplicates
         return roll_back(parts, [Name(name, place) for name in names], back=back, duplicates=duplicates)
@@ -154,7 +154,7 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
     return Compared(shown.notes, shown.columns, shown.rows, shown.numeric, differing=differing)
 
 
-PLANS: Answers = {Staging: stage_stream}
+PLANS: Answers = {Staging: stage_definition}
 DIRECT: Answers = {
     **OF_SINGLE_CHANGES,
     BeginChange: begin_change,

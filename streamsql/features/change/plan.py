@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Container, Iterable
+from dataclasses import replace
 
-from streamsql.catalog import Catalog, unknown
-from streamsql.connectors.registry import connector
-from streamsql.definition_sql import column_sql
-from streamsql.definitions import Query, Stream, is_before, is_staged, promoted_name, staged_name
-from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
+from streamsql.catalog import Catalog
+from streamsql.definitions import (
+    Aside,
+    Query,
+    Stream,
+    Table,
+    before_name,
+    in_use_name,
+    is_before,
+    is_staged,
+    kind_of,
+    promoted_name,
+    staged_name,
+    text_of,
+)
+from streamsql.errors import NameFault, Span
 from streamsql.features.change.affected import (
     affected_tables,
-    reads_through,
-    staged_streams_of,
+    names_in,
+    names_in_view,
+    staged_definitions_of,
     stands_alone,
+    views_over,
 )
 from streamsql.features.change.statement import (
     Compare,
@@ -22,32 +35,14 @@ from streamsql.features.change.statement import (
     Promote,
     Rollback,
 )
+from streamsql.language.spark_definitions import view_named
 from streamsql.language.statements.base import Name, Statement
-from streamsql.language.statements.live_table import CreateLiveTable
-from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.context import Context
-from streamsql.plan.plans import DefineStream, Direct, Drop
-from streamsql.plan.statements.definitions import create_stream
+from streamsql.plan.plans import Direct, Drop
 from streamsql.plan.statements.existing import entries_of
-from streamsql.plan.statements.queries import create_live_table
 from streamsql.plan.statements.refreshes import check_unread
-from streamsql.plan.statements.staged_tables import staging_of
-
-
-@dataclass(frozen=True)
-class Staging(Plan):
-    """A stream is defined beside the one in use. statements: those that stage the live tables that read it,
-    None in a set of changes; staged: the catalog with all of that, as far as planning knows.
-    """
-
-    define: DefineStream
-    statements: tuple[CreateLiveTable, ...] | None
-    staged: Catalog
-
-    def applied(self, catalog: Catalog) -> Catalog:
-        return self.staged
 
 
 def staged_change(name: Name, context: Context) -> Query:
@@ -76,150 +71,88 @@ def not_staged(name: Name, hint: str) -> NameFault:
     return NameFault(f"nothing is staged for {name}", hint=hint, span=name.span, code="NOT_STAGED")
 
 
-# ---- streams ------------------------------------------------------------------------------
-
-
-def stage_stream(statement: CreateStream, context: Context) -> Plan:
-    """Raises faults for a stream that cannot be staged, or a live table that cannot be computed from it.
-    While a set of changes is open, END CHANGE stages what reads the stream.
-    """
-    name, catalog, in_set = statement.name, context.catalog, bool(context.open_change)
-    old = catalog.streams.get(name.value.casefold())
-    if old is None and not in_set:
-        fault = unknown("stream", name, (stream.name for stream in catalog.streams.values()))
-        fault.hint = "\nor ".join(p for p in (fault.hint, "leave out STAGED: it changes a stream") if p)
-        raise fault
-    if old is not None and not statement.or_replace:
-        raise RuleFault(
-            f"STAGED changes the stream {old.name}: write CREATE OR REPLACE",
-            hint=f"CREATE OR REPLACE STREAM {quote_name(old.name)} STAGED …",
-            span=name.span,
-            code="CLAUSE_CONFLICT",
-        )
-    values = {f.name: getattr(statement, f.name) for f in fields(CreateStream)}
-    plain = CreateStream(**{**values, "or_replace": old is not None, "staged": False})
-    define = create_stream(plain, replace(context, catalog=catalog.with_changes()))
-    assert isinstance(define, DefineStream)
-    stream = replace(define.stream, name=old.name if old else name.value)
-    _check_can_be_staged(old, stream, name.span)
-    staged_before = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
-    reading = [q for q in staged_before if old and reads_through(q.text, old.name, catalog.with_changes())]
-    if reading:
-        query = quote_name(promoted_name(reading[0].name))
-        raise NameFault(
-            f"the staged change of {query} reads {name}, and has begun with it as it is",
-            hint=f"PROMOTE {query}; or DROP STAGED {query}; first",
-            span=name.span,
-            code="IN_USE",
-        )
-    aside = replace(stream, name=staged_name(stream.name))
-    define = replace(define, stream=stream)
-    if in_set:
-        return Staging(define, None, catalog.having(aside), notes=define.notes)
-    staged = replace(context, catalog=catalog.having(aside))
-    statements, after = planned_staging(affected_tables([stream.name], staged.catalog), staged, name.span)
-    return Staging(define, statements, after, notes=define.notes)
-
-
-def planned_staging(
-    tables: Iterable[Query], context: Context, place: Span
-) -> tuple[tuple[CreateLiveTable, ...], Catalog]:
-    """(the statements that stage live tables, the catalog with them). place: of what they read, for faults.
-    Raises RuleFault for a live table that cannot be computed from that.
-    """
-    catalog = context.catalog
-    statements = tuple(staging_of(query, catalog) for query in tables)
-    changes = [catalog.staged(statement.name.value) for statement in statements]
-    for change in filter(None, changes):
-        for kind, entry in entries_of(change, catalog):
-            catalog = catalog.without(kind, entry)
-    for statement in statements:
-        try:
-            planned = create_live_table(statement, replace(context, catalog=catalog))
-        except StreamsqlError as fault:
-            raise cannot_follow(statement.name.value, fault, place) from fault
-        catalog = planned.applied(catalog)
-    return statements, catalog
-
-
-def cannot_follow(table: str, fault: StreamsqlError, place: Span) -> RuleFault:
-    """The error of a live table that is staged because of what it reads, and cannot be computed from that."""
-    return RuleFault(
-        f"the live table {table} cannot be computed from the change",
-        detail="\n".join(filter(None, (fault.message, fault.detail))),
-        hint=f"BEGIN CHANGE name; …; CREATE OR REPLACE LIVE TABLE {quote_name(table)} …; END CHANGE;",
-        span=place,
-        code=fault.code,
-    )
-
-
-def _check_can_be_staged(old: Stream | None, new: Stream, span: Span) -> None:
-    """Raise RuleFault for a stream whose rows have no place beside those of the stream in use."""
-    name, why, hint = quote_name(new.name), "", ""
-    both = [stream for stream in (old, new) if stream is not None]
-    if any(stream.connector and connector(Name(stream.connector)).received for stream in both):
-        why = "it receives its rows under its name, and each of them once"
-        hint = f"CREATE STREAM {name}_2 AS SELECT … FROM {name}; and stage that and what reads it"
-    elif any(stream.malformed_sink for stream in both):
-        why = "ON MALFORMED INTO would write malformed messages twice"
-        hint = "leave out ON MALFORMED INTO in both"
-    elif new.connector == "values" and (old is None or old.connector != "values"):
-        why = "a stream USING values has the rows that are inserted into it, and this one has none"
-        hint = f"CREATE OR REPLACE STREAM {name} …; without STAGED"
-    elif new.connector == "values" and old is not None:
-        before, after = ([column_sql(c).casefold() for c in s.columns] for s in (old, new))
-        if before != after[: len(before)]:
-            why = "the rows of a stream USING values keep their columns: new ones may stand behind these"
-            hint = f"CREATE OR REPLACE STREAM {name} …; without STAGED begins anew, without rows"
-    if why:
-        fact = f"the stream {new.name} cannot be staged"
-        raise RuleFault(fact, detail=why, hint=hint, span=span, code="NOT_STAGEABLE")
-
-
 # ---- promoted, rolled back, dropped -------------------------------------------------------
 
 
 def to_promote(names: Iterable[Name], context: Context) -> tuple[dict[str, Span], dict[str, Span]]:
-    """(the streams, the live tables) that are promoted by these names, with the places of these: a stream
-    with the staged changes of all that read it. Raises NameFault for a name without a staged change, and
-    where another staged change belongs to these.
+    """(the definitions, the live tables) that are promoted by these names, with the places of these: of a
+    stream, view or function the staged changes of all that read it, too. Raises NameFault for a name without
+    a staged change, and where another staged change belongs to these.
     """
-    catalog, tables = context.catalog, dict[str, Span]()
-    streams = {}
+    catalog, definitions, tables = context.catalog, dict[str, Span](), dict[str, Span]()
     for name in names:
-        aside = catalog.staged_stream(name.value)
+        aside = staged_definition(name, catalog)
         if aside is not None:
-            streams[promoted_name(aside.name)] = name.span
-        elif name.value.casefold() in catalog.streams:
-            raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
+            definitions[in_use_name(aside.name)] = name.span
         else:
             tables[promoted_name(staged_change(name, context).name)] = name.span
-    span = next(iter(streams.values()), Span(0, 0))
-    for query in affected_tables(streams, catalog) if streams else ():
-        if catalog.staged(query.name):
-            tables.setdefault(query.name, span)
-    for query in inserts_over(streams, catalog):
-        tables.setdefault(promoted_name(query.name), span)
-    texts = {name: catalog.aside[staged_name(name).casefold()].query for name in streams}
-    texts |= {name: catalog.queries[staged_name(name).casefold()].text for name in tables}
-    missing = {s: name for name, text in texts.items() for s in staged_streams_of(text, catalog)}
-    for stream, reader in missing.items():
-        if stream not in streams:
-            together = ", ".join(map(quote_name, dict.fromkeys((*streams, *missing, *tables))))
+    span = next(iter(definitions.values()), Span(0, 0))
+    for view in views_over(definitions, catalog.with_changes()) if definitions else ():
+        if catalog.staged_definition(view.name) is None:
             raise NameFault(
-                f"the staged change of {reader} reads {stream} as it is staged",
-                hint=f"PROMOTE {together}; puts them in use together",
-                span={**tables, **streams}[reader],
+                f"the view {view.name} reads {', '.join(definitions)}, and was created after that was staged",
+                hint=f"CREATE OR REPLACE … STAGED again, which stages {quote_name(view.name)}, too",
+                span=span,
                 code="IN_USE",
             )
-    return streams, tables
+        definitions.setdefault(view.name, span)
+    for query in affected_tables(definitions, catalog) if definitions else ():
+        if catalog.staged(query.name):
+            tables.setdefault(query.name, span)
+    for query in inserts_over(definitions, catalog):
+        tables.setdefault(promoted_name(query.name), span)
+    named = {name: _names_in(catalog.aside[staged_name(name).casefold()]) for name in definitions}
+    named |= {name: names_in(catalog.queries[staged_name(name).casefold()].text) for name in tables}
+    missing = {d: name for name, read in named.items() for d in staged_definitions_of(read, catalog)}
+    for definition, reader in missing.items():
+        if definition not in definitions:
+            together = ", ".join(map(quote_name, dict.fromkeys((*definitions, *missing, *tables))))
+            raise NameFault(
+                f"the staged change of {reader} reads {definition} as it is staged",
+                hint=f"PROMOTE {together}; puts them in use together",
+                span={**tables, **definitions}[reader],
+                code="IN_USE",
+            )
+    return definitions, tables
 
 
-def inserts_over(streams: Iterable[str], catalog: Catalog) -> list[Query]:
-    """The staged changes of queries into sinks that read streams as these are staged."""
-    names = {name.casefold() for name in streams}
+def staged_definition(name: Name, catalog: Catalog) -> Aside | None:
+    """The staged definition of a stream, view or function; None for other entries. Raises NameFault for one
+    without.
+    """
+    aside = catalog.staged_definition(name.value)
+    kinds = [kind for kind in ("stream", "view", "function") if catalog.definition_in_use(kind, name.value)]
+    is_other = {name.value.casefold()} & (catalog.queries.keys() | catalog.sinks.keys())
+    if aside is None and kinds and not is_other:
+        hint = f"CREATE OR REPLACE {kinds[0].upper()} {quote_name(name.value)} STAGED …"
+        raise not_staged(name, hint)
+    return aside
+
+
+def definition_of_name(name: str, catalog: Catalog) -> Aside | None:
+    """The stream, view or function in use that ROLLBACK means by a name; None for a live table or query."""
+    kinds = ("stream", "view", "function")
+    kept = catalog.aside.get(before_name(name).casefold())
+    if kept is not None:
+        return catalog.definition_in_use(kind_of(kept), name)
+    if name.casefold() in catalog.queries.keys() | catalog.sinks.keys():
+        return None
+    return next((d for kind in kinds if (d := catalog.definition_in_use(kind, name))), None)
+
+
+def _names_in(entry: Aside) -> frozenset[str]:
+    """What a definition names."""
+    if isinstance(entry, Table):
+        return names_in_view(entry.text)
+    return names_in(entry.query) if isinstance(entry, Stream) and entry.query else frozenset()
+
+
+def inserts_over(definitions: Iterable[str], catalog: Catalog) -> list[Query]:
+    """The staged changes of queries into sinks that read definitions as these are staged."""
+    names = {name.casefold() for name in definitions}
     changes = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
-    return [q for q in changes if names & {s.casefold() for s in staged_streams_of(q.text, catalog)}]
+    reads = [(q, staged_definitions_of(names_in(q.text), catalog)) for q in changes]
+    return [query for query, read in reads if names & {name.casefold() for name in read}]
 
 
 def _compare(statement: Compare, context: Context) -> Plan:
@@ -257,7 +190,7 @@ def promote(statement: Promote, context: Context) -> Plan:
 
 def _rollback(statement: Rollback, context: Context) -> Plan:
     for name in statement.names:
-        if name.value.casefold() not in context.catalog.streams:
+        if definition_of_name(name.value, context.catalog) is None:
             changed_entry(name, context.catalog)
     return Direct(statement)
 
@@ -269,62 +202,76 @@ def _drop(statement: DropStaged, context: Context) -> Plan:
 
 
 def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, str]]:
-    """What DROP STAGED removes: of a stream, also the staged changes that are there only because of it.
-    Raises NameFault where another staged change would read what is removed.
+    """What DROP STAGED removes: of a stream, view or function also the staged changes that are there only
+    because of it. Raises NameFault where another staged change would read what is removed.
     """
     catalog, names = context.catalog, tuple(names)
-    streams = {n.value.casefold(): n for n in names if catalog.staged_stream(n.value)}
-    named = [n for n in names if n.value.casefold() not in streams]
-    for name in named:
-        if name.value.casefold() in catalog.streams:
-            raise not_staged(name, f"CREATE OR REPLACE STREAM {quote_name(name.value)} STAGED …")
+    definitions = {n.value.casefold(): n for n in names if staged_definition(n, catalog)}
+    for name in tuple(definitions.values()):
+        for view in views_over([name.value], catalog.with_changes()):
+            aside = catalog.staged_definition(view.name)
+            if aside is None or view.name.casefold() in definitions:
+                continue
+            others = _left(_names_in(aside), definitions, catalog)
+            own = catalog.definition_in_use("view", view.name)
+            text = view_named(text_of(own), aside.name, temporary=True) if own else ""
+            if others or text != text_of(aside):
+                raise _reads_staged(view.name, name, (*_values(names), *others, view.name))
+            definitions[view.name.casefold()] = replace(name, value=view.name)
+    named = [n for n in names if n.value.casefold() not in definitions]
     changes = {staged_change(name, context).name: name for name in named}
     changes |= {c.name: n for n in named for c in catalog.changes_of(changed_entry(n, catalog))}
     for staged, name in changes.items():
         if is_before(staged):
             continue
-        read = staged_streams_of(catalog.queries[staged.casefold()].text, catalog)
-        left = [stream for stream in read if stream.casefold() not in streams]
+        read = staged_definitions_of(names_in(catalog.queries[staged.casefold()].text), catalog)
+        left = [definition for definition in read if definition.casefold() not in definitions]
         if left:
-            together = ", ".join(map(quote_name, (*left, *(n.value for n in names))))
-            raise NameFault(
-                f"{name} reads {', '.join(left)}, which is staged, too",
-                detail="what reads a stream is staged with it; another SELECT may take the place of this one",
-                hint=f"DROP STAGED {together}; removes them together",
-                span=name.span,
-                code="IN_USE",
-            )
-    for query in inserts_over((name.value for name in streams.values()), catalog):
+            fact = f"{name} reads {', '.join(left)}, which is staged, too"
+            raise _drop_together(fact, (*left, *_values(names)), name)
+    for query in inserts_over(_values(definitions.values()), catalog):
         if query.name not in changes:
-            stream = next(iter(streams.values()))
-            together = ", ".join(map(quote_name, (*(n.value for n in names), promoted_name(query.name))))
-            raise NameFault(
-                f"the staged change of {promoted_name(query.name)} reads {stream} as it is staged",
-                hint=f"DROP STAGED {together}; removes them together",
-                span=stream.span,
-                code="IN_USE",
-            )
-    for name in streams.values():
+            definition, insert = next(iter(definitions.values())), promoted_name(query.name)
+            raise _reads_staged(insert, definition, (*_values(names), insert))
+    for name in definitions.values():
         for query in affected_tables([name.value], catalog):
             change = catalog.staged(query.name)
             if change is None or change.name in changes:
                 continue
-            others = [s for s in staged_streams_of(change.text, catalog) if s.casefold() not in streams]
+            others = _left(names_in(change.text), definitions, catalog)
             if stands_alone(query.name, catalog) or others:
-                together = ", ".join(map(quote_name, (*(n.value for n in names), *others, query.name)))
-                raise NameFault(
-                    f"the staged change of {query.name} reads {name} as it is staged",
-                    hint=f"DROP STAGED {together}; removes them together",
-                    span=name.span,
-                    code="IN_USE",
-                )
+                raise _reads_staged(query.name, name, (*_values(names), *others, query.name))
             changes[change.name] = name
     for staged, name in changes.items():
         if any(reader.name not in changes for reader in catalog.readers_of(staged)):
             check_unread(name, staged, catalog)
     ordered = [q for q in catalog.with_readers(catalog.named(None)) if q.name in changes]
     entries = [entry for query in ordered for entry in entries_of(query, catalog)]
-    return [*entries, *(("aside", staged_name(name)) for name in streams)]
+    asides = [("aside", staged_name(name.value)) for name in definitions.values()]
+    return [*entries, *reversed(asides)]
+
+
+def _values(names: Iterable[Name]) -> list[str]:
+    return [name.value for name in names]
+
+
+def _left(named: frozenset[str], dropped: Container[str], catalog: Catalog) -> list[str]:
+    """The staged definitions that a staged change reads, and that are not dropped with it."""
+    return [d for d in staged_definitions_of(named, catalog) if d.casefold() not in dropped]
+
+
+def _reads_staged(reader: str, name: Name, together: Iterable[str]) -> NameFault:
+    return _drop_together(f"the staged change of {reader} reads {name} as it is staged", together, name)
+
+
+def _drop_together(fact: str, together: Iterable[str], name: Name) -> NameFault:
+    return NameFault(
+        fact,
+        detail="what reads a definition is staged with it",
+        hint=f"DROP STAGED {', '.join(map(quote_name, dict.fromkeys(together)))}; removes them together",
+        span=name.span,
+        code="IN_USE",
+    )
 
 
 PLANNERS: dict[type[Statement], object] = {

@@ -22,7 +22,7 @@ from streamsql.features.change.promote_query import (
     still_to_write,
     take_over_query,
 )
-from streamsql.features.change.readers import going_on, to_roll_back
+from streamsql.features.change.readers import going_on, to_roll_back, with_asides
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
@@ -34,6 +34,7 @@ from streamsql.features.change.statement import (
 )
 from streamsql.features.change.swap import (
     Next,
+    define_in_spark,
     defined,
     finish,
     in_sets,
@@ -42,7 +43,7 @@ from streamsql.features.change.swap import (
     put_in_use,
     saved,
     staged_generations,
-    with_streams,
+    with_definitions,
 )
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.query import StopQuery
@@ -71,10 +72,10 @@ def promote(
     back: the statement that returns, "" for ROLLBACK with the names; duplicates: of WITH DUPLICATES.
     """
     spans, places = to_promote(names, parts.context())
-    streams = {stream: staged_name(stream) for stream in spans}
+    definitions = {name: staged_name(name) for name in spans}
     staged = [staged_name(table) for table in places]
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
-    nexts, catalog = list[Next](), with_streams(parts.catalog, streams)
+    nexts, catalog = list[Next](), with_definitions(parts.catalog, definitions)
     promotions = list[Promotion]()
     drained = lambda name: Step(partial(_drain, parts, name), partial(start_again, parts, name))  # noqa: E731
     for query in changes:
@@ -103,11 +104,12 @@ def promote(
         parts.current.update(lambda catalog: promoted(catalog, table))
 
     hidden = {*staged, *(staged_name(before_name(table)) for table in places)}
-    others = going_on(parts, spans, {*places, *hidden}, catalog, "PROMOTE")
+    then = with_asides(catalog, parts.catalog, definitions)
+    others = going_on(parts, spans, {*places, *hidden}, then, "PROMOTE")
     before = [drained(query.name) for query in changes if not query.into]
     before += [step for promoted_query in promotions for step in promoted_query.before()]
     after = [step for promoted_query in promotions for step in promoted_query.after()]
-    done = _swap(parts, nexts, before, after, take_over, "promoted", streams, others, back)
+    done = _swap(parts, nexts, before, after, take_over, "promoted", definitions, others, back)
     return replace(done, notes=(*done.notes, *still_to_write(parts, promotions)))
 
 
@@ -163,14 +165,14 @@ def roll_back(
     *,
     duplicates: bool = False,
 ) -> Result:
-    """The same for names of live tables, queries and streams; a stream with all that was promoted with it.
+    """The same for names of live tables, queries and definitions; these with all that was promoted with them.
     back, duplicates: as for `promote`.
     """
     spans, places = to_roll_back(parts, names, generation)
-    streams = {stream: before_name(stream) for stream in spans}
+    definitions = {name: before_name(name) for name in spans}
     queries = [name for name in places if not parts.catalog.queries[name.casefold()].live_table]
     tables = [*(q.name for q in parts.catalog.upstream(*places) if q.name in places), *queries]
-    nexts, catalog, after = list[Next](), with_streams(parts.catalog, streams), list[Step]()
+    nexts, catalog, after = list[Next](), with_definitions(parts.catalog, definitions), list[Step]()
     for table in tables:
         left = _left(parts, table, generation, places[table])
         catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
@@ -185,8 +187,8 @@ def roll_back(
     def take_over(table: str) -> None:
         parts.current.update(lambda old: replace(whole, changes=old.changes))
 
-    others = going_on(parts, spans, places, whole, "ROLLBACK")
-    return _swap(parts, nexts, (), after, take_over, "rolled back", streams, others, back)
+    others = going_on(parts, spans, places, with_asides(whole, parts.catalog, definitions), "ROLLBACK")
+    return _swap(parts, nexts, (), after, take_over, "rolled back", definitions, others, back)
 
 
 def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
@@ -228,14 +230,14 @@ def _swap(
     after: Sequence[Step],
     take_over: Callable[[str], None],
     word: str,
-    streams: Mapping[str, str],
+    definitions: Mapping[str, str],
     others: Sequence[str],
     back: str,
 ) -> Done:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
     those that it reads; before: what is done first; after: what is done once they are stopped; take_over:
-    puts the definition of a live table into the catalog; word: what is done to them; streams: the definitions
-    that are put in use with them, as for `with_streams`; others: the queries that read these streams and go
+    puts the definition of a live table into the catalog; word: what is done to them; definitions: those
+    that are put in use with them, as for `with_definitions`; others: the queries that read these and go
     on from their checkpoints; back: as for `promote`. A live table that was stopped stays stopped.
     """
     tables = [following.table for following in nexts]
@@ -251,14 +253,15 @@ def _swap(
         stops = [
             Step(partial(stop, table), partial(start_again, parts, table)) for table in reversed(went_on)
         ]
-        run_steps((*before, *stops, *after, Step(lambda: put_in_use(parts, nexts, streams), final=True)))
+        run_steps((*before, *stops, *after, Step(lambda: put_in_use(parts, nexts, definitions), final=True)))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
         for table in tables:
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
                 _forget(parts, query)
         parts.current.update(
-            lambda catalog: in_sets(with_streams(catalog, streams), numbers_of(nexts), streams)
+            lambda catalog: in_sets(with_definitions(catalog, definitions), numbers_of(nexts), definitions)
         )
+        define_in_spark(parts, definitions)
         for table in tables:
             finish(parts.places, table, partial(_taken_over, take_over, table))
         parts.workspace.save()
@@ -275,7 +278,7 @@ def _swap(
     notes = with_new_columns(statement, went_on)
     numbers = ", ".join(following.generation.name for following in nexts)
     several = len(nexts) > 1
-    names = [*streams, *tables]
+    names = [*definitions, *tables]
     text = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} {word}"
     if nexts:
         text += f": generation{'s' * several} {numbers} {'are' if several else 'is'} in use"
@@ -284,8 +287,8 @@ def _swap(
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
     queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
     can_return = not nexts or (parts.store is not None and all(q and q.live_table for q in queries))
-    if can_return and (streams or back):
-        back = back or f"ROLLBACK {', '.join(map(quote_name, streams))};"
+    if can_return and (definitions or back):
+        back = back or f"ROLLBACK {', '.join(map(quote_name, definitions))};"
         text += f"; {back} brings back what was in use before"
     elif all(old) and can_return:
         what = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"

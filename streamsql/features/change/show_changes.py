@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from streamsql.definitions import is_before, is_staged, promoted_name, staged_name
+from streamsql import definitions
+from streamsql.definitions import in_use_name, is_before, is_staged, promoted_name, staged_name
 from streamsql.features.change.statement import ShowGenerations, ShowStaged
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
@@ -30,9 +31,11 @@ def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
         if is_staged(query.name) and not is_before(query.name):
             name, kind = promoted_name(query.name), "query" if query.into else "live table"
             rows.append((name, kind, *_progress(parts, query.name), _change_of(parts, name)))
-    streams = [promoted_name(s.name) for s in parts.catalog.aside.values() if is_staged(s.name)]
     nothing = (None,) * 5
-    rows += [(name, "stream", "", *nothing, "", "", "", "", _change_of(parts, name)) for name in streams]
+    for entry in parts.catalog.aside.values():
+        if is_staged(entry.name):
+            name, kind = in_use_name(entry.name), definitions.kind_of(entry)
+            rows.append((name, kind, "", *nothing, "", "", "", "", _change_of(parts, name)))
     columns = (
         "name", "kind", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "read to",
         "last error", "change",

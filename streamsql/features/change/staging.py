@@ -1,58 +1,129 @@
-"""Stages a stream: its definition beside the one in use, with the live tables that read it."""
+"""Stages a definition beside the one in use, with the views and live tables that read it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import cast
 
+from streamsql.calls import run
 from streamsql.connectors.option_values import placed
-from streamsql.definitions import promoted_name, staged_name
-from streamsql.errors import Cancelled, Note, RuleFault, Span
-from streamsql.features.change.affected import relations_over
-from streamsql.features.change.plan import Staging, cannot_follow
-from streamsql.language.names_read import relations_of
+from streamsql.definitions import Aside, Table, in_use_name, is_staged, kind_of, promoted_name, staged_name
+from streamsql.errors import Cancelled, Note, Span, StreamsqlError
+from streamsql.features.change.stage_plan import (
+    Define,
+    Staging,
+    cannot_follow,
+    name_of_staged_view,
+    staged_view,
+    view_statement,
+    written_definition,
+)
+from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Statement
+from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
-from streamsql.language.tokens import quote_name
+from streamsql.plan import planner
 from streamsql.plan.basic_plans import Drop
+from streamsql.plan.plans import Collect, DefineFunction
 from streamsql.plan.stand_ins import given_stream
 from streamsql.plan.statements.existing import entries_of
-from streamsql.plan.streaming.readers import reads
+from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.handlers import create_drop
 from streamsql.runtime.handlers.start_stop import start_statement
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.csv_headers import check_headers
 
 
-def stage_stream(parts: SessionParts, plan: Staging, statement: CreateStream) -> Result:
-    """Define a stream beside the one in use, and stage what reads it. What fails is undone; a staged change
-    that was there before is not brought back.
+def stage_definition(
+    parts: SessionParts, plan: Staging, statement: CreateStream | CreateFunction | Spark
+) -> Result:
+    """Define a stream, view or function beside the one in use, and stage what reads it. What fails is undone;
+    a staged change that was there before is brought back, but not the live tables staged with it.
     """
-    entry, notes = create_drop.checked_stream(parts, plan.define, statement)
-    if not parts.config.stand_ins:
-        check_headers(entry, plan.define.path, "CREATE OR REPLACE")
-    if parts.config.stand_ins:
-        entry = given_stream(entry)
-    check_views(parts, [entry.name], statement.name.span)
-    name = staged_name(entry.name)
-    before = parts.catalog.aside.get(name.casefold())
-    aside = replace(placed(entry) if parts.store else entry, name=name)
-    parts.define(aside)
-    if plan.statements is None:
-        return Done(notes, f"staged: stream {entry.name}")
+    context, place = parts.context(), written_definition(statement).name.span
+    before = {view: entry for view, entry in context.catalog.aside.items() if is_staged(entry.name)}
+    entry, notes = _define(parts, plan.define, statement)
+    kind, name = kind_of(entry), in_use_name(entry.name)
+    begun = [entry.name]
     try:
-        staged = stage_tables(parts, plan.statements, statement.name.span)
+        for view in plan.views:
+            begun.append(staged_name(name_of_staged_view(view)))
+            try:
+                create_view(parts, view)
+            except StreamsqlError as fault:
+                raise cannot_follow("view", name_of_staged_view(view), fault, place) from fault
+        if plan.statements is None:
+            return Done(notes, f"staged: {kind} {name}")
+        staged = stage_tables(parts, plan.statements, place)
     except BaseException:
-        parts.undefine("aside", name)
-        if before is not None:
-            parts.current.update(lambda catalog: catalog.having(before))
+        for aside in reversed(begun):
+            create_drop.forget_aside(parts, aside)
+            parts.undefine("aside", aside)
+        for aside in begun:
+            if aside.casefold() in before:
+                define_again(parts, before[aside.casefold()])
         raise
     tables = "".join(f", {promoted_name(started.queries[0])}" for started in staged)
-    return with_message(staged, notes, f"staged: stream {entry.name}{tables}")
+    views = "".join(f", {in_use_name(aside)}" for aside in begun[1:])
+    return with_message(staged, notes, f"staged: {kind} {name}{views}{tables}")
+
+
+def _define(parts: SessionParts, define: Define, statement: Statement) -> tuple[Aside, tuple[Note, ...]]:
+    """(the staged definition, which is in the catalog then, and a view in Spark; notes)."""
+    if isinstance(define, Collect):
+        assert isinstance(statement, Spark)
+        return create_view(parts, staged_view(statement)), define.notes
+    if isinstance(define, DefineFunction):
+        key, here = define.function.name.casefold(), parts.variables.get("here", "")
+        others = [function for name, function in parts.catalog.functions.items() if name != key]
+        found = parts.modules.find(define.function, define.target, here, others)
+        entry: Aside = replace(found, name=staged_name(found.name))
+        parts.define(entry)
+        return entry, define.notes
+    stream, notes = create_drop.checked_stream(parts, define, statement)
+    if not parts.config.stand_ins:
+        check_headers(stream, define.path, "CREATE OR REPLACE")
+    if parts.config.stand_ins:
+        stream = given_stream(stream)
+    entry = replace(placed(stream) if parts.store else stream, name=staged_name(stream.name))
+    parts.define(entry)
+    return entry, notes
+
+
+def create_view(parts: SessionParts, statement: Spark) -> Table:
+    """Create a temporary view in the Spark that runs the queries, and keep it. Raises its fault."""
+    statement, spark = cast("Spark", with_full_paths(statement)), parts.engine.wait(parts.cancel)
+    plan = planner.plan(statement, parts.context())
+    assert isinstance(plan, Collect)
+    try:
+        run(plan.program, parts.env(plan.program, plan.reads, spark))
+        streaming = bool(spark.table(plan.defines.written).isStreaming)
+    except Exception as error:
+        raise translate(error, statement, parts.catalog.relation_names()) from error
+    view = table_of(statement, plan, parts.catalog, streaming)
+    parts.define(view)
+    parts.temporary.remember(statement, plan.defines)
+    return view
+
+
+def define_again(parts: SessionParts, entry: Aside) -> None:
+    """Put a definition back that is not in use."""
+    parts.current.update(lambda catalog: catalog.having(entry))
+    if isinstance(entry, Table):
+        keep_view(parts, entry)
+
+
+def keep_view(parts: SessionParts, view: Table) -> None:
+    """Create a view of the catalog in Spark, in the place of the one of its name, and keep it."""
+    spark = parts.engine.wait(CancelToken()) if parts.engine.started else None
+    parts.temporary.change(view_statement(view.text), definition_of(view.text), spark)
 
 
 def with_message(staged: list[Started], notes: Iterable[Note], text: str) -> Result:
@@ -79,7 +150,7 @@ def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable], pla
             drop_staged(parts, table, statement)
         if isinstance(error, Cancelled) or not isinstance(error, Exception):
             raise
-        raise cannot_follow(begun[-1], translate(error), place) from error
+        raise cannot_follow("live table", begun[-1], translate(error), place) from error
     return results
 
 
@@ -89,25 +160,3 @@ def drop_staged(parts: SessionParts, table: str, statement: Statement) -> None:
     if query is not None:
         drop = Drop("staged change of", table, tuple(entries_of(query, parts.catalog)))
         create_drop.PLANS[Drop](parts, drop, statement)
-
-
-def check_views(parts: SessionParts, names: Iterable[str], span: Span) -> None:
-    """Raise RuleFault for a view over streams that a query reads: it has them as they were when it was
-    created.
-    """
-    over, views = relations_over(names, parts.catalog), dict[str, str]()
-    for view, statement in parts.temporary.statements():
-        table = parts.catalog.tables.get(view.casefold())
-        read = {relation.name.casefold() for relation in relations_of(statement)} - {view.casefold()}
-        if table is not None and table.streaming and read & (over | views.keys()):
-            views[view.casefold()] = view
-    for key, view in views.items():
-        query = next((q for q in parts.catalog.named(None) if reads(q.text, key)), None)
-        if query is not None:
-            raise RuleFault(
-                f"{query.name} reads the view {view}, which has the stream as it was when it was created",
-                hint=f"CREATE STREAM {quote_name(view + '_2')} AS …; with the query of the view, "
-                f"and read that in {quote_name(query.name)}",
-                span=span,
-                code="WRONG_KIND",
-            )

@@ -19,8 +19,8 @@ from streamsql.language.statements.base import (
 
 
 def staged_names(node: Node) -> tuple[Name, ...]:
-    """The names of live tables, queries and streams, in the order in which they are written."""
-    return tuple(name_of(part) for part in node.parts if part.name in ("QueryName", "StreamName"))
+    """The names of live tables, queries and definitions, in the order in which they are written."""
+    return tuple(name_of(named.parts[0]) for named in node.all("StagedName"))
 
 
 SHOWN = 20
@@ -198,6 +198,7 @@ class CreateChange(Statement):
 
 def _member(node: Node) -> Member:
     kinds = {"StreamName": "stream", "LiveTableName": "live_table", "QueryName": "query"}
+    kinds |= {"ViewName": "view", "FunctionName": "function"}
     written, kind = next((part, kinds[part.name]) for part in node.parts if part.name in kinds)
     promoted = PROMOTED if node.has(PROMOTED) else ""
     return Member(kind, name_of(written).value, node.text("Number") or promoted)

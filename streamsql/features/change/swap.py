@@ -17,16 +17,32 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.definitions import PROMOTED, before_name, is_staged, promoted_name, staged_name
+from streamsql.definitions import (
+    PROMOTED,
+    Aside,
+    Table,
+    before_name,
+    is_aside,
+    is_staged,
+    kind_of,
+    promoted_name,
+    staged_name,
+    text_of,
+)
 from streamsql.errors import Source, StreamsqlError
+from streamsql.features.change.affected import in_order
 from streamsql.features.change.promote_query import remove_hidden_rows
+from streamsql.features.change.staging import keep_view
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
+from streamsql.language.spark_definitions import definition_of, view_named
+from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_tables import renamed
 from streamsql.runtime.checkpoints.batch_history import history_file
 from streamsql.runtime.embedded.durable_files import remove_file, sync_folder, write_file
+from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
@@ -49,25 +65,54 @@ class Next:
     before: str = ""
 
 
-def with_streams(catalog: Catalog, streams: Mapping[str, str]) -> Catalog:
-    """The catalog with other definitions of streams in use; those before are kept aside. streams: by the
-    names of the streams, the names of these definitions.
+def with_definitions(catalog: Catalog, definitions: Mapping[str, str]) -> Catalog:
+    """The catalog with other definitions of streams, views and functions in use; those before are kept aside.
+    definitions: the names of these definitions, by those of the entries.
     """
-    for name, aside in streams.items():
-        old, new = catalog.streams.get(name.casefold()), catalog.aside.get(aside.casefold())
+    for name, aside in definitions.items():
+        new = catalog.aside.get(aside.casefold())
         if new is None:
             continue
-        before = [replace(old, name=before_name(name))] if old else []
-        catalog = catalog.without("aside", aside).having(replace(new, name=name), *before)
+        old = catalog.definition_in_use(kind_of(new), name)
+        catalog = catalog.without("aside", aside).having(_named(new, name, old))
+        if old is not None:
+            catalog = catalog.having(_named(old, before_name(name), old))
     return catalog
 
 
-def in_sets(catalog: Catalog, tables: Mapping[str, tuple[str, str]], streams: Iterable[str]) -> Catalog:
+def _named(entry: Aside, name: str, old: Aside | None) -> Aside:
+    """A definition under another name. old: the one in use; a view that is not in use is a temporary one."""
+    if not isinstance(entry, Table):
+        return replace(entry, name=name)
+    temporary = is_aside(name) or not isinstance(old, Table) or definition_of(old.text).temporary
+    return replace(entry, name=name, text=view_named(entry.text, name, temporary=temporary))
+
+
+def define_in_spark(parts: SessionParts, definitions: Mapping[str, str]) -> None:
+    """Give Spark the views of which other definitions are in use now, with the views that read them.
+    definitions: as for `with_definitions`. A view that Spark does not take is missing: the next statement
+    that names it says why.
+    """
+    spark = parts.engine.wait(CancelToken()) if parts.engine.started else None
+    for name, aside in definitions.items():
+        if aside.casefold() not in parts.catalog.aside:
+            parts.temporary.drop(aside, spark)
+            if spark is not None and parts.catalog.definition_in_use("function", name):
+                spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(aside)}")
+    views = [view for name in definitions if (view := parts.catalog.definition_in_use("view", name))]
+    for view in in_order((v for v in views if isinstance(v, Table)), parts.catalog):
+        keep_view(parts, view)
+    before = (parts.catalog.aside.get(before_name(name).casefold()) for name in definitions)
+    for view in in_order((v for v in before if isinstance(v, Table)), parts.catalog):
+        keep_view(parts, view)
+
+
+def in_sets(catalog: Catalog, tables: Mapping[str, tuple[str, str]], definitions: Iterable[str]) -> Catalog:
     """The catalog whose sets of changes record what is in use now. tables: by the names of the live tables,
-    the generations that the sets have recorded for them, and those of now; streams: those that changed.
+    the generations that the sets have recorded for them, and those of now; definitions: those that changed.
     """
     numbers = {name.casefold(): numbers for name, numbers in tables.items()}
-    numbers |= {name.casefold(): ("", PROMOTED) for name in streams}
+    numbers |= {name.casefold(): ("", PROMOTED) for name in definitions}
     for change in catalog.changes.values():
         for member in change.members:
             before, now = numbers.get(member.name.casefold(), ("", ""))
@@ -82,28 +127,32 @@ def numbers_of(nexts: Iterable[Next]) -> dict[str, tuple[str, str]]:
     return {following.table: (following.before, following.generation.name) for following in nexts}
 
 
-def put_in_use(parts: SessionParts, nexts: Sequence[Next], streams: Mapping[str, str]) -> None:
-    """Put generations of live tables in use, and definitions of streams, as for `with_streams`: all of them
-    or none. Raises OSError: those before are in use then, or these.
+def put_in_use(parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[str, str]) -> None:
+    """Put generations of live tables in use, and definitions, as for `with_definitions`: all of them or none.
+    Raises OSError: those before are in use then, or these.
     """
     together = {following.table: following.generation.name for following in nexts}
     before = {following.table: following.before for following in nexts}
-    after = with_streams(parts.catalog, streams)
-    replaced = [name for name in streams if name.casefold() in parts.catalog.streams]
-    definitions = {name: (aside, after.streams[name.casefold()].sql()) for name, aside in streams.items()}
+    kinds = {name: kind_of(parts.catalog.aside[aside.casefold()]) for name, aside in definitions.items()}
+    now = {name: parts.catalog.definition_in_use(kind, name) for name, kind in kinds.items()}
+    after = with_definitions(parts.catalog, definitions)
+    then = {name: after.definition_in_use(kind, name) for name, kind in kinds.items()}
+    texts = {name: (definitions[name], text_of(entry)) for name, entry in then.items() if entry}
     for following in nexts:
         record = {
             "definition": following.definition,
             "stages": dict(following.stages),
             "together": together,
             "before": before,
-            "streams": definitions,
+            "streams": texts,
         }
         content = json.dumps(record).encode()
         write_file(following.generation / _TO_DEFINE, lambda file, content=content: file.write(content))
+    replaced = [name for name, entry in now.items() if entry]
     for following in nexts:
-        now = query_now(parts.catalog, parts.places, following.table)
-        Generations(parts.places.query(following.table), CURRENT).leave(now.definition, now.stages, replaced)
+        generation = query_now(parts.catalog, parts.places, following.table)
+        left = Generations(parts.places.query(following.table), CURRENT)
+        left.leave(generation.definition, generation.stages, replaced)
     for following in nexts:  # with the first one all of them are in use: `complete` goes on
         Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
 
@@ -208,7 +257,7 @@ def complete(parts: SessionParts) -> list[str]:
         if finish(parts.places, table, _completed(parts, table)):
             finished.append(table)
 
-    for step in (partial(_put_others_in_use, parts.places), partial(_define_streams, parts), finish_one):
+    for step in (partial(_put_others_in_use, parts.places), partial(_define, parts), finish_one):
         for table in tables:
             try:
                 step(table)
@@ -235,19 +284,23 @@ def _put_others_in_use(places: Places, table: str) -> None:
             generations.publish(generations.folder / number)
 
 
-def _define_streams(parts: SessionParts, table: str) -> None:
-    """Define the streams that were to be in use together with the generation of a live table, if the catalog
-    has the definitions before; and record in the sets of changes what is in use.
+def _define(parts: SessionParts, table: str) -> None:
+    """Define what was to be in use together with the generation of a live table, if the catalog has the
+    definitions before; and record in the sets of changes what is in use.
     """
     record = _record(parts.places, table)
     if record is None or "streams" not in record:  # an earlier version has written it
         return
     numbers = {name: (record["before"][name], number) for name, number in record["together"].items()}
-    parts.current.update(partial(in_sets, tables=numbers, streams=record["streams"]))
+    parts.current.update(partial(in_sets, tables=numbers, definitions=record["streams"]))
+    changed = dict[str, str]()
     for name, (aside, definition) in record["streams"].items():
-        stream = parts.catalog.streams.get(name.casefold())
-        if stream is None or stream.sql() != definition:
-            parts.current.update(partial(with_streams, streams={name: aside}))
+        entry = parts.catalog.aside.get(aside.casefold())
+        now = parts.catalog.definition_in_use(kind_of(entry), name) if entry else None
+        if entry is not None and (now is None or text_of(now) != definition):
+            changed[name] = aside
+    parts.current.update(partial(with_definitions, definitions=changed))
+    define_in_spark(parts, changed)
 
 
 def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, str]], None]:

@@ -14,8 +14,10 @@ from streamsql.calls import Program, variables_in
 from streamsql.connectors.base import file_name
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import RuleFault, Span
+from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements import live_table, query, stream
 from streamsql.language.statements.base import QueryClauses, Statement
+from streamsql.language.statements.spark import Spark
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.changes_plan import Changes
 from streamsql.plan.context import Server
@@ -178,7 +180,9 @@ def _check_statement(statement: Statement) -> None:
             raise refusal("clauses", statement.late.span, "ON LATE INTO")
         if statement.trigger and statement.trigger.kind == "real_time":
             raise refusal("clauses", statement.trigger.span, "TRIGGER REAL TIME")
-    if isinstance(statement, (live_table.CreateLiveTable, stream.CreateStream)) and statement.staged:
+    of_console = (live_table.CreateLiveTable, stream.CreateStream)
+    of_spark = isinstance(statement, Spark) and definition_of(statement.text).staged
+    if of_spark or (isinstance(statement, of_console) and statement.staged):
         raise refusal("staged changes", statement.span)
     key = isinstance(statement, live_table.CreateLiveTable) and statement.key
     if key or getattr(statement, "retain", None) is not None:

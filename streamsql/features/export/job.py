@@ -11,7 +11,7 @@ from streamsql.calls import Assign, Program, Var, variables_in
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.option_values import check_secrets, in_full
 from streamsql.connectors.packages import Package, needed
-from streamsql.definitions import Function, Sink, Stream
+from streamsql.definitions import Function, Sink, Stream, is_staged
 from streamsql.features.export.job_arguments import JobArguments, stored_rows
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.spark_definitions import path_in_options
@@ -118,6 +118,8 @@ def _views(job: Job, runs: tuple[Run, ...], parts: SessionParts) -> list[Program
     texts += [s.query for run in runs for s in run.reads.streams if s.query]
     wanted = set[str]().union(*map(names_in_query, texts))
     statements = parts.temporary.statements()
+    if any(run.reads.staged_views for run in runs):
+        wanted |= {name for name, _ in statements if is_staged(name)}
     for name, statement in reversed(statements):
         if name in wanted:
             wanted |= {relation.name.casefold() for relation in relations_of(statement)}

@@ -11,7 +11,7 @@ from streamsql.cli.dry_run import Checker
 from streamsql.connectors import schema_registry
 from streamsql.connectors.option_values import placed
 from streamsql.definition_sql import setting_sql
-from streamsql.definitions import REJECTED, Query, Stream, is_before, is_staged, promoted_name
+from streamsql.definitions import REJECTED, Query, Stream, is_aside, is_before, is_staged, promoted_name
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.project.project_folder import Key, Part, key_of
 from streamsql.language.statements.base import Statement
@@ -39,7 +39,8 @@ class DefinitionSet:
     @classmethod
     def of(cls, parts: SessionParts) -> DefinitionSet:
         """What a session has."""
-        views = ((name, view) for name, view in parts.temporary.statements() if not is_table(view))
+        statements = parts.temporary.statements()
+        views = ((name, view) for name, view in statements if not (is_aside(name) or is_table(view)))
         withheld = parts.store.withheld if parts.store else {}
         return cls(parts.catalog, tuple(views), withheld | parts.settings.changed)
 

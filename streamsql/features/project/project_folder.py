@@ -136,7 +136,9 @@ def _entry(statement: Statement) -> CatalogEntry:
             code="NOT_A_DEFINITION",
         )
     name = _name_of(statement)
-    if isinstance(statement, (CreateLiveTable, CreateStream, Insert)) and statement.staged:
+    of_console = (CreateLiveTable, CreateStream, CreateFunction, Insert)
+    staged = definition_of(statement.text).staged if kind == "view" else False
+    if staged or (isinstance(statement, of_console) and statement.staged):
         raise RuleFault(
             "a project says what is in use, not what is staged", hint="omit STAGED", code="NOT_A_DEFINITION"
         )

@@ -53,7 +53,7 @@ def _rename(statement: Rename, context: Context) -> Plan:
         kind = "live_table"
     _check_shown(statement, entry.name)
     _check_free(statement, kind, catalog)
-    if kind == "stream" and catalog.staged_stream(entry.name):
+    if kind == "stream" and catalog.staged_definition(entry.name):
         raise RuleFault(
             f"a change of {entry.name} is staged",
             detail="it is compared and promoted under the names that hold now",

@@ -155,7 +155,7 @@ def _take_over(parts: SessionParts, names: Renaming, queries: Iterable[str]) -> 
         renamed = {new.casefold(): pasts[name] for name, new in names.queries.items() if name in pasts}
         parts.store.past = pasts | renamed
         with suppress(OSError):  # the status alone: a crash now must find that of either name
-            parts.store.save_status(parts.store.past, parts.catalog.functions)
+            parts.store.save_status(parts.store.past, parts.catalog.all_functions)
     notes = parts.workspace.save()
     if not notes:
         _forget_record(parts)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Attr, Call, Node, Program, Var, calls_in, lit
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Query, Sink
+from streamsql.definitions import Query, Sink, is_staged
 from streamsql.errors import RuleFault, Span
 from streamsql.features.verify.statement import Verify
 from streamsql.language.statements.base import Fragment, Name
@@ -54,6 +54,8 @@ def verify(statement: Verify, context: Context) -> Plan:
     sink = context.catalog.sinks.get(query.sinks[0].casefold())
     _check(query, sink, span, context)
     assert sink is not None
+    if is_staged(query.name):
+        context = replace(context, catalog=context.catalog.with_changes())
     sources = context.sources(counts=False)
     lowered = lower_fragment(Fragment(query.text), sources)
     check_sources([s for s in sources.streams.values() if s.connector], span)

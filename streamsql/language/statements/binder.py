@@ -67,9 +67,8 @@ class _Readers(dict[type[Statement], tuple[tuple[str, Reader, bool], ...]]):
 _READERS = _Readers()
 
 
-_NAMES = (
-    "StreamName SinkName LiveTableName QueryName FunctionName ChangeName RelationName Target String".split()
-)
+_NAMES = """StreamName SinkName LiveTableName QueryName ViewName FunctionName ChangeName RelationName Target
+    String""".split()
 """The parts that name what a statement is about, in this order; the text of a TEST is its name."""
 
 

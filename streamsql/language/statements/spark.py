@@ -13,7 +13,8 @@ from streamsql.language.tokens import tokenize
 @dataclass(frozen=True, kw_only=True)
 class Spark(Statement):
     """doubt: what is wrong with it if Spark's parser does not take it, such as a misspelt word; None where
-    the console has nothing to say. is_refused: only the parser of an extension of Spark could take it.
+    the console has nothing to say. is_refused: only the parser of an extension of Spark could take it;
+    staged: whether it is a CREATE VIEW in a set of changes.
     """
 
     topic: ClassVar[str] = "spark"
@@ -23,6 +24,7 @@ class Spark(Statement):
 
     doubt: SyntaxFault | None = field(default=None, compare=False)
     is_refused: bool = field(default=False, compare=False)
+    staged: bool = False
 
     @property
     def declares_variables(self) -> bool:

@@ -22,6 +22,7 @@ from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
 from streamsql.plan.lowering.own_relations import lower_own_relations
 from streamsql.plan.lowering.python_functions import has_python_aggregate, refused_on_a_stream
+from streamsql.plan.lowering.read_instead import read_instead, relations_instead, view_instead
 from streamsql.plan.lowering.select_block import Blocks
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources, mentioned
@@ -42,6 +43,16 @@ def lower(text: str, sources: Sources) -> Lowered:
 
     Raises faults, with spans in text, for errors that Spark could not accept either, such as a bad delay.
     """
+    own, origin = read_instead(text, sources.catalog)
+    if own == text:
+        return _lower_text(text, sources)
+    with origin.errors():
+        lowered = _lower_text(own, sources)
+    ops = tuple(replace(op, span=origin.span(op.span)) for op in lowered.shape.ops)
+    return replace(lowered, shape=replace(lowered.shape, ops=ops))
+
+
+def _lower_text(text: str, sources: Sources) -> Lowered:
     query = read_query(text)
     check_window_functions(query)
     check_distinct_on(query)
@@ -106,6 +117,7 @@ def _as_text(
     if refusal:
         raise refusal from None
     text = query.with_names(_by_place(query, names))
+    text = relations_instead(text, (r.name for r in query.relations), sources.catalog)
     node = Var("spark").call("sql", text)
     if shape is None:
         filters = (Op("filter", Span(0, len(query.text))),) if query.seems_to_filter_groups else ()
@@ -119,7 +131,7 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     """The text of a Spark statement with names in place of console relations, and whether it reads a stream.
     Each stream and live table that it can read is registered as a view.
     """
-    query = read_query(text)
+    query = read_query(view_instead(text, sources.catalog))
     names = lower_own_relations(query, sources)
     sources.register_functions(query.calls)
     streaming = sources.register_names([*(n.name for n in query.names), *names.values()])

@@ -17,8 +17,8 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Function, Sink, Stream, is_staged
-from streamsql.errors import Note, RuleFault, Span
+from streamsql.definitions import Function, Sink, Stream, Table, is_staged
+from streamsql.errors import Note, Span
 from streamsql.language.query import Query, read_query
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
@@ -134,6 +134,7 @@ class Sources:
     # By live table, folded: the columns that tell its rows apart, where that is asked for.
     keys_of_live: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
+    staged_views: dict[str, Table] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     # The words of the queries: a message field is read only if a query names it.
     words: frozenset[str] = frozenset()
@@ -261,9 +262,16 @@ class Sources:
             return self.stream(entry, keeps_keys=keeps_keys)
         if isinstance(entry, Sink):
             return self.live_table(entry, limit), Shape(keys=self.keys_of_live.get(entry.name.casefold()))
-        table = self.catalog.tables.get(name.casefold())
-        shape = Shape(streaming=True, complete=False) if table and table.streaming else Shape()
+        streaming = self._spark_table(name).streaming
+        shape = Shape(streaming=True, complete=False) if streaming else Shape()
         return Var("spark").call("table", written or name), shape
+
+    def _spark_table(self, name: str) -> Table:
+        """A table or view of Spark, as far as it is known."""
+        table = self.catalog.tables.get(name.casefold(), Table(name))
+        if is_staged(table.name):
+            self.staged_views[table.name.casefold()] = table
+        return table
 
     def free_variable(self, name: str) -> str:
         """A variable based on that name that no source uses."""
@@ -320,25 +328,18 @@ class Sources:
         for name in names:
             entry = self.catalog.relation(name)
             if entry is None and name.casefold() not in self.calls:
-                view = self.catalog.tables.get(name.casefold())
-                streaming = streaming or bool(view and view.streaming)
+                streaming = self._spark_table(name).streaming or streaming
                 continue
-            if entry is not None and is_staged(entry.name) and not is_staged(name):
-                raise RuleFault(
-                    f"a query that is sent to Spark as text cannot read the staged change of {name}",
-                    detail=f"Spark reads {name} as it is in use",
-                    hint=f"PROMOTE {quote_name(name)}; first, or another form of the query",
-                    code="NOT_STAGEABLE",
-                )
             if isinstance(entry, Sink) and entry.is_view:
                 self.live[entry.name.casefold()] = entry
                 continue
             name = entry.name if entry else name
             node, shape = self.relation(name)
             streaming = streaming or shape.streaming
-            if name.casefold() not in self.views:
-                self.views.add(name.casefold())
-                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(name))))
+            in_spark = self.catalog.instead.get(name.casefold(), name)
+            if in_spark.casefold() not in self.views:
+                self.views.add(in_spark.casefold())
+                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(in_spark))))
         return streaming
 
 

@@ -37,7 +37,7 @@ from streamsql.plan.statements.staged import staged
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
     if statement.staged:
-        (stage,) = extensions("staged stream")
+        (stage,) = extensions("staged definition")
         planned: Plan = stage(statement, context)
         return planned
     if (
@@ -327,29 +327,13 @@ def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
         )
 
 
-def refuse_to_stage(what: str, written: Name) -> RuleFault:
-    """The error for a view or a function (what) that is to be staged."""
-    name = quote_name(written.value)
-    detail = "Spark has one function of a name, which all queries of the session call"
-    hint = f"CREATE FUNCTION {name}_2 …; and CREATE OR REPLACE LIVE TABLE … STAGED AS … {name}_2(…) …"
-    if what == "view":
-        detail = "Spark has one view of a name, which all queries of the session read"
-        hint = f"CREATE STREAM {name}_2 AS SELECT …; or CREATE TEMPORARY VIEW {name}_2 AS …;\n"
-        hint += f"and CREATE OR REPLACE LIVE TABLE … STAGED AS … FROM {name}_2 …"
-    return RuleFault(
-        f"the {what} {written} cannot be staged",
-        detail=detail,
-        hint=hint,
-        span=written.span,
-        code="NOT_STAGEABLE",
-    )
-
-
 def create_function(statement: CreateFunction, context: Context) -> Plan:
     """Plan a function from its name and 'module.attribute'; the module is not loaded here."""
     name, target = statement.name, statement.target
     if statement.staged:
-        raise refuse_to_stage("function", name)
+        (stage,) = extensions("staged definition")
+        planned: Plan = stage(statement, context)
+        return planned
     module, _, attribute = target.value.rpartition(".")
     if not module or not is_module_name(target.value):
         raise SyntaxFault(

@@ -16,11 +16,11 @@ from streamsql.plan.plans import Collect
 def table_of(statement: Statement, plan: Collect, catalog: Catalog, streaming: bool) -> Table:
     """The table or view that a statement of Spark creates."""
     if not plan.defines.temporary:
-        return Table(plan.defines.creates, streaming)
+        return Table(plan.defines.creates, streaming, text=plan.defines.text)
     own = plan.defines.creates.casefold()
     names = (r.name for r in read_query(statement.text).relations if r.name.casefold() != own)
     live = _live(names, catalog)
-    return Table(plan.defines.creates, streaming, tuple(dict.fromkeys(live)))
+    return Table(plan.defines.creates, streaming, tuple(dict.fromkeys(live)), plan.defines.text)
 
 
 def stale_view(body: Fragment, catalog: Catalog) -> RuleFault | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import glob
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from streamsql.calls import Lit, Program, calls_in
 from streamsql.catalog import CurrentCatalog
 from streamsql.connectors.option_values import in_full
 from streamsql.errors import EngineFault, Note, Source, StreamsqlError
@@ -48,6 +50,8 @@ class TemporaryViews:
         self._statements: dict[str, Statement] = {}
         self._missing: set[str] = set()
         self._untold: dict[str, Note] = {}
+        self._creating = threading.RLock()
+        self._is_creating = False
 
     def remember(self, statement: Statement, definition: Definition) -> None:
         """Record an executed statement that created or dropped a view or table of the default schema."""
@@ -68,6 +72,13 @@ class TemporaryViews:
             spark.sql(f"DROP VIEW IF EXISTS {quote_name(name)}")
             if self._try(name, spark) is not None:
                 self._missing.add(name)
+
+    def drop(self, name: str, spark: Any) -> None:
+        """Remove a view, if it is there, and from Spark, if that runs (else None)."""
+        there = name.casefold() in self._statements
+        self.forget(name)
+        if spark is not None and there:
+            spark.sql(f"DROP VIEW IF EXISTS {quote_name(name)}")
 
     def statements(self) -> list[tuple[str, Statement]]:
         """(name, statement) of each view and table."""
@@ -135,6 +146,16 @@ class TemporaryViews:
                     code="VIEW_NOT_RESTORED",
                 )
 
+    def create_for(self, program: Program, spark: Any) -> None:
+        """Create the missing views, as far as possible, if a program names one of them."""
+        if not self._missing:
+            return
+        literals = (value for call in calls_in(program) for value in call.args if isinstance(value, Lit))
+        texts = [str(literal.value).casefold() for literal in literals]
+        with self._creating:
+            if not self._is_creating and any(name in text for text in texts for name in self._missing):
+                self._make_missing(spark, set())
+
     def _kind(self, name: str) -> str:
         statement = self._statements[name]
         if is_table(statement):
@@ -149,10 +170,14 @@ class TemporaryViews:
                 self._untold.pop(name, None)
 
     def _try(self, name: str, spark: Any, *, imports: bool = True) -> StreamsqlError | None:
-        try:
-            self._make(self._statements[name], spark, imports)
-        except Deferred:
-            raise
-        except Exception as error:
-            return translate(error)
+        with self._creating:
+            outer, self._is_creating = self._is_creating, True
+            try:
+                self._make(self._statements[name], spark, imports)
+            except Deferred:
+                raise
+            except Exception as error:
+                return translate(error)
+            finally:
+                self._is_creating = outer
         return None

@@ -10,7 +10,7 @@ from typing import Any
 from streamsql.calls import Assign, Node, evaluate
 from streamsql.connectors.option_values import placed, secret_options
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Sink, Stream, is_staged
+from streamsql.definitions import Function, Sink, Stream, Table, is_staged
 from streamsql.errors import InputFault, Note, RuleFault, StreamsqlError
 from streamsql.feature_registry import extensions
 from streamsql.guard import informing
@@ -25,6 +25,7 @@ from streamsql.plan.stand_ins import given_stream, stand_in_sink, without_source
 from streamsql.plan.statements.definitions import check_watermark
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.analysis_errors import USE_TIME
+from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import UNKNOWN_FORMAT, translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.old_definitions import (
@@ -265,7 +266,9 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
             elif field == "sinks":
                 parts.live.forget(name.casefold())
             elif field == "functions":
-                kind = _forget_function(parts, name)
+                kind = _forget_function(parts, parts.catalog.functions[name.casefold()])
+            elif field == "aside":
+                forget_aside(parts, name)
             removed.append((field, name))
     finally:  # a statement that is cancelled leaves the rest
         parts.current.update(replace(plan, entries=tuple(removed)).applied)
@@ -301,12 +304,20 @@ def _undrop(parts: SessionParts, statement: session_statements.Undrop) -> Result
     return Done(message=f"{', '.join(names)} restored; {again}")
 
 
-def _forget_function(parts: SessionParts, name: str) -> str:
+def _forget_function(parts: SessionParts, function: Function) -> str:
     """Remove a function from Spark, if it is started. Returns what the function is."""
-    kind = parts.catalog.functions[name.casefold()].kind
-    if parts.engine.started and kind != "processor":
-        parts.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(name)}")
-    return WHAT[kind]
+    if parts.engine.started and function.kind != "processor":
+        parts.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(function.name)}")
+    return WHAT[function.kind]
+
+
+def forget_aside(parts: SessionParts, name: str) -> None:
+    """Remove a view or function that is not in use from Spark, if it is started."""
+    entry = parts.catalog.aside.get(name.casefold())
+    if isinstance(entry, Function):
+        _forget_function(parts, entry)
+    elif isinstance(entry, Table):
+        parts.temporary.drop(name, parts.engine.wait(CancelToken()) if parts.engine.started else None)
 
 
 def _empty_trash(parts: SessionParts, statement: session_statements.EmptyTrash) -> Result:

@@ -13,7 +13,7 @@ from typing import Any
 
 from streamsql.calls import Assign, Attr, Node, Program, evaluate, links_of, run, text_of
 from streamsql.connectors.option_values import in_full
-from streamsql.definitions import Sink, Table
+from streamsql.definitions import Sink, Table, before_name
 from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
 from streamsql.guard import informing
 from streamsql.language import reference
@@ -45,6 +45,7 @@ from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exis
 from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
@@ -96,8 +97,14 @@ def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, exi
         streaming = informing(
             lambda: bool(parts.spark.table(plan.defines.written).isStreaming), plan.streaming
         )
-        parts.define(table_of(statement, plan, parts.catalog, streaming))
+        view = table_of(statement, plan, parts.catalog, streaming)
+        text = with_full_paths(statement).text if view.text else ""
+        parts.update(
+            lambda catalog: catalog.without("aside", before_name(view.name)).having(replace(view, text=text))
+        )
     _remember(parts, plan, statement)
+    if plan.defines.creates:
+        parts.temporary.drop(before_name(plan.defines.creates), parts.spark)
     here = "" if existed else _with_folders_here(plan, statement)
     text = f"Spark takes the path from the folder of the database; for the folder that is here: {here};"
     notes = (Note("TABLE_PATH", " ".join(text.split())),) if here else ()
@@ -220,7 +227,9 @@ def _remember_view(parts: SessionParts, name: str, alter: Statement) -> None:
     now = parse(written, {}, literal=True)
     table, defines = parts.catalog.tables[name.casefold()], definition_of(now.text)
     parts.temporary.forget(name)
-    parts.update(lambda catalog: catalog.having(replace(table, name=defines.creates)))
+    parts.temporary.drop(before_name(name), parts.spark)
+    view = replace(table, name=defines.creates, text=now.text)
+    parts.update(lambda catalog: catalog.without("aside", before_name(name)).having(view))
     parts.temporary.remember(now, defines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streamsql.definitions import Sink
+from streamsql.definitions import Sink, is_aside
 from streamsql.language.redaction import redact
 from streamsql.language.statements import live_table, session
 from streamsql.language.struct_types import in_capitals
@@ -116,7 +116,8 @@ def _readable(parts: SessionParts) -> list[_Row]:
 
 def _create_tables(parts: SessionParts, statement: session.ShowCreateTables) -> Result:
     """The definitions of all that FROM can read."""
-    texts = [made.text.strip().replace(COLLATION.upper(), "") for _, made in parts.temporary.statements()]
+    views = (view.text for name, view in parts.temporary.statements() if not is_aside(name))
+    texts = [text.strip().replace(COLLATION.upper(), "") for text in views]
     texts += [entry.sql() for entry in parts.catalog.streams.values()]
     texts += [parts.catalog.definition(entry) for entry in parts.catalog.live_tables()]
     return Text(text="\n".join(f"{redact(text)};" for text in texts) or "nothing to read FROM")

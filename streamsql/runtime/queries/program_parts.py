@@ -113,6 +113,7 @@ class QueryParts:
     open_change: list[str] = field(default_factory=list, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)
+    create_views: Callable[[Program, Any], None] = field(default=lambda program, spark: None, kw_only=True)
     writes: BatchWrites = field(default_factory=BatchWrites, kw_only=True)
 
     def under(self: P, cancel: CancelToken) -> P:
@@ -187,6 +188,7 @@ class QueryParts:
         spark: a SparkSession to use instead of the engine's, such as one that is just starting.
         """
         spark = spark or self.spark
+        self.create_views(program, spark)
         self.packages.provide(spark, program, self.cancel)
         fit_partitions(spark, self.settings)
         self.engine.run_jobs_of(self.cancel, spark)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog, CurrentCatalog
-from streamsql.definitions import HISTORY, Function, Table
+from streamsql.definitions import HISTORY, Function, Table, is_aside
 from streamsql.errors import EngineFault, NameFault, Note
 from streamsql.feature_registry import extensions
 from streamsql.language.parser import parse
@@ -143,7 +143,7 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
         ("stream", len(catalog.streams)),
         ("sink", sum(not s.is_live for s in catalog.sinks.values())),
         ("live table", live),
-        ("view", sum(not is_table(view) for _, view in parts.temporary.statements())),
+        ("view", sum(not (is_aside(n) or is_table(view)) for n, view in parts.temporary.statements())),
         ("function", len(catalog.functions)),
     )
     counts = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]

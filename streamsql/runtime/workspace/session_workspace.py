@@ -62,7 +62,7 @@ class SessionWorkspace:
                     past[name] = past_of(running, self.queries.failures.get(name, ()), console)
             self.store.past = past
             try:
-                self.store.save_status(past, catalog.functions)
+                self.store.save_status(past, catalog.all_functions)
             except OSError as error:
                 return (_not_written(error),)
         return ()

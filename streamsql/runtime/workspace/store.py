@@ -15,7 +15,7 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.definition_sql import setting_sql
-from streamsql.definitions import Function, Stream, is_staged, staged_name
+from streamsql.definitions import Function, Stream, is_aside, is_staged, staged_name
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.redaction import holds_secret
 from streamsql.language.script import Written
@@ -170,6 +170,8 @@ def entries_of(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iter
     for name, view in views:
         if not holds_secret(view.text):
             named = frozenset(relation.name.casefold() for relation in relations_of(view))
+            if is_aside(name):  # it reads what is aside with it
+                named |= {f"{one}${name.rpartition('$')[2]}" for one in named}
             yield CatalogEntry("view", name, view.text, named)
     for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
@@ -182,9 +184,12 @@ def entries_of(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iter
 
 
 def _aside(catalog: Catalog) -> Iterator[CatalogEntry]:
-    """The definitions of streams that are not in use."""
-    for stream in catalog.aside.values():
-        yield CatalogEntry("stream", stream.name, stream.sql(), _named_by(stream))
+    """The definitions of streams and functions that are not in use."""
+    for entry in catalog.aside.values():
+        if isinstance(entry, Stream):
+            yield CatalogEntry("stream", entry.name, entry.sql(), _named_by(entry))
+        elif isinstance(entry, Function):
+            yield CatalogEntry("function", entry.name, entry.sql())
 
 
 def _named_by(stream: Stream) -> frozenset[str]:

@@ -116,6 +116,7 @@ SOURCES: dict[str, Source] = {
     "LiveTableName": _named("live table", lambda c: (s.name for s in c.live_tables())),
     "QueryName": _queries,
     "ChangeName": _named("change", lambda c: [change.name for change in c.changes.values()]),
+    "ViewName": _named("view", lambda c: (t.name for t in c.tables.values() if t.text)),
     "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
     "Target": _targets,
     "ColumnName": _columns,

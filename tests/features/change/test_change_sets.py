@@ -155,7 +155,8 @@ def test_what_a_set_refuses(console: Console) -> None:
         ("BEGIN CHANGE d;", "CHANGE_OPEN", "d"),
         ("CREATE LIVE TABLE brand_new AS SELECT k FROM s;", "NOT_STAGEABLE", "brand_new"),
         ("CREATE LIVE TABLE t AS SELECT k FROM s;", "ALREADY_EXISTS", "t"),
-        ("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 2 AS one;", "NOT_STAGEABLE", ""),
+        ("CREATE OR REPLACE GLOBAL TEMPORARY VIEW v AS SELECT 2 AS one;", "NOT_STAGEABLE", ""),
+        ("CREATE VIEW new_one AS SELECT 2 AS one;", "CLAUSE_CONFLICT", ""),
         (
             "CREATE OR REPLACE LIVE TABLE t AS SELECT nothing FROM s;",
             "UNRESOLVED_COLUMN.WITH_SUGGESTION",

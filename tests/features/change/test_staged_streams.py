@@ -249,8 +249,6 @@ def test_what_cannot_be_staged(console: Console, tmp_path: Path) -> None:
         ("CREATE OR REPLACE STREAM s STAGED AS SELECT k FROM twice;", "CIRCULAR_DEFINITION", "s"),
         ("CREATE OR REPLACE STREAM base STAGED (k INT, n INT) USING values;", "NOT_STAGEABLE", "base"),
         ("CREATE OR REPLACE STREAM s STAGED (k INT) USING values;", "NOT_STAGEABLE", "s"),
-        ("CREATE OR REPLACE FUNCTION f STAGED AS 'm.f' LANGUAGE PYTHON RETURNS INT;", "NOT_STAGEABLE", "f"),
-        ("CREATE OR REPLACE TEMPORARY VIEW v STAGED AS SELECT 1;", "NOT_STAGEABLE", ""),
         ("PROMOTE s;", "NOT_STAGED", "s"),
         ("DROP STAGED s;", "NOT_STAGED", "s"),
         ("ROLLBACK s;", "NO_GENERATION", "s"),
@@ -267,15 +265,6 @@ def test_what_cannot_be_staged(console: Console, tmp_path: Path) -> None:
     assert fault.span is not None and text[fault.span.start : fault.span.end] == "s"
     assert console.rows("SHOW STAGED;") == [], "of what fails nothing is left"
     assert rows(console) == BEFORE
-
-
-def test_a_view_over_a_stream_has_it_as_it_was(console: Console) -> None:
-    console.run(
-        ALL + "CREATE TEMPORARY VIEW v AS SELECT k FROM twice; CREATE LIVE TABLE w AS SELECT k FROM v;" + IDLE
-    )
-    fault = refusal(console, STAGED)
-    assert fault.code == "WRONG_KIND" and fault.message.startswith("w reads the view v")
-    console.run("DROP LIVE TABLE w;" + STAGED)
 
 
 def test_what_else_meets_a_staged_stream(opened: Open) -> None:
