@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from streamsql.calls import Assign, evaluate
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import ENDLESS, connector
 from streamsql.definitions import Query, Sink, before_name, promoted_name, staged_name
-from streamsql.errors import Note, RuleFault, Span, StreamsqlError
+from streamsql.errors import Cancelled, Note, RuleFault, Span, StreamsqlError
 from streamsql.features.change.query_positions import (
     begin_anew,
     keeps_state,
@@ -23,12 +24,14 @@ from streamsql.features.change.query_positions import (
     position,
     renumber,
 )
+from streamsql.guard import log
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_query import not_into_files
 from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.database_types import check_database_table
 from streamsql.runtime.queries.promoted_rows import keep_promoted_rows
 from streamsql.runtime.queries.run import BUSY
 from streamsql.runtime.queries.start import forget_query
@@ -76,17 +79,16 @@ class Promotion:
     def after(self) -> list[Step]:
         """The steps once the query has stopped, before the change is in use."""
         if self.way == DIFFERENCE:
-            names = [staged_name(before_name(self.name)), self.change.name]
-            return [*(self.drained(name) for name in names), Step(self._keep_difference)]
+            return [*map(self.drained, _hidden(self.name)), Step(self._keep_difference)]
         if self.way == SAME_POINT:
             return [Step(self._to_same_point), Step(self._renumber)]
         return [self.drained(self.change.name), Step(self._begin_anew)] if self.way == ANEW else []
 
     def _keep_difference(self) -> None:
-        names = (staged_name(before_name(self.name)), self.change.name)
-        sides = [self.parts.live[name.casefold()] for name in names]
+        sides = [self.parts.live[name.casefold()] for name in _hidden(self.name)]
         before, after = (rows.now().frame(self.parts.spark) for rows in sides)
-        keep_promoted_rows(self._generation, before, after, _sink(self.parts, self.change).key)
+        old = _generation(self.parts, self.name, CURRENT)
+        keep_promoted_rows(self._generation, before, after, _sink(self.parts, self.change).key, old)
 
     def _to_same_point(self) -> None:
         """Bring both queries to the same point of their input: the sink has then each row once."""
@@ -170,7 +172,32 @@ def promotion(
         )
     if way in (SAME_POINT, ANEW):
         check_files(parts, name, sink, STAGED, span)
+    _check_table(parts, sink, name, span)
     return Promotion(parts, change, way, drained)
+
+
+def _check_table(parts: SessionParts, sink: Sink, name: str, span: Span) -> None:
+    """Raise RuleFault where the table of a database does not take the rows of a change. A table that cannot
+    be read is not checked: it may not be there yet.
+    """
+    before, after = (parts.live.get(staged.casefold()) for staged in _hidden(name))
+    if sink.connector != "jdbc" or before is None or after is None:
+        return
+    reader = connector(Name(sink.connector)).read_back(sink)
+    assert reader is not None
+    try:
+        table = evaluate(reader, parts.env((Assign("", reader),))).schema
+    except Cancelled:
+        raise
+    except Exception as error:
+        log(error, f"the columns of the table of {sink.name} are not compared with those of the change")
+        return
+    check_database_table(parts.spark, sink, table, before.schema, after.schema, name, span)
+
+
+def _hidden(name: str) -> tuple[str, str]:
+    """The names of the hidden live tables of a staged change: the rows before, those of the change."""
+    return staged_name(before_name(name)), staged_name(name)
 
 
 def _needed(parts: SessionParts, name: str, way: str) -> Sequence[str]:
