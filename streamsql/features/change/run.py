@@ -15,12 +15,11 @@ from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
 from streamsql.features.change.promote_query import (
     Promotion,
-    check_rollback,
     promotion,
     query_promoted,
-    renumber_left,
     still_to_write,
     take_over_query,
+    way_back,
 )
 from streamsql.features.change.readers import going_on, to_roll_back
 from streamsql.features.change.show_changes import show_generations, show_staged
@@ -177,8 +176,7 @@ def roll_back(
         now = Generations(parts.places.query(table), CURRENT).current
         if table in queries:
             old = catalog.queries[table.casefold()]
-            check_rollback(parts, table, old, duplicates=duplicates, span=places[table])
-            after.append(Step(partial(renumber_left, parts, table, left.folder, places[table])))
+            after.append(way_back(parts, table, old, left.folder, duplicates=duplicates, span=places[table]))
         nexts.append(Next(table, left.folder, left.definition, left.stages, before=now.name if now else ""))
     whole = catalog
 
@@ -283,7 +281,8 @@ def _swap(
         goes = "goes" if len(others) == 1 else "go"
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
     queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
-    can_return = not nexts or (parts.store is not None and all(q and q.live_table for q in queries))
+    returns = all(query and (query.live_table or query.inputs) for query in queries)
+    can_return = not nexts or (parts.store is not None and returns)
     if can_return and (streams or back):
         back = back or f"ROLLBACK {', '.join(map(quote_name, streams))};"
         text += f"; {back} brings back what was in use before"

@@ -13,9 +13,10 @@ from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.tokens import quote_name
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.shape import STATEFUL
-from streamsql.plan.plans import Plan, Refresh, Run
+from streamsql.plan.plans import Plan, Run
 from streamsql.plan.statements import inserts
 from streamsql.plan.statements.queries import restart
 from streamsql.plan.statements.query_run import beginning, kept_beside
@@ -92,6 +93,8 @@ def _check_clauses(statement: Insert, query: Query) -> None:
         (statement.late, "ON LATE INTO", "the sink would get late rows twice", _span(statement.late)),
         (statement.checkpoint, "CHECKPOINT", "its checkpoint is a generation of the query",
          _span(statement.checkpoint)),
+        (statement.begins == "now" and query.inputs, "FROM NOW",
+         "over live tables, PROMOTE writes no row again that is as it was", first),
         (statement.begins == "accept", "ACCEPT CHANGES", "a staged change has its own checkpoint", first),
         (ends, "this TRIGGER", "a staged change runs until it is promoted, in micro-batches",
          trigger.span if trigger else None),
@@ -113,12 +116,13 @@ def _span(name: Name | None) -> Span | None:
 
 def _checked(plan: Plan, query: Query, span: Span) -> Run:
     """The plan of the INSERT, once it can be staged. Raises RuleFault."""
-    if query.inputs or isinstance(plan, Refresh) or not isinstance(plan, Run):
+    if not isinstance(plan, Run) or bool(query.inputs) != isinstance(plan, Changes):
+        was, now = "live tables", "streams"
+        was, now = (was, now) if query.inputs else (now, was)
         raise RuleFault(
-            f"{query.name} gives its sink the changes of live tables, and cannot be staged itself",
-            detail="it writes the difference by itself once a live table that it reads has changed",
-            hint="CREATE OR REPLACE LIVE TABLE … STAGED changes the live table;"
-            " or CREATE LIVE TABLE rows AS SELECT …;"
+            f"{query.name} reads {was}, and its change {now}",
+            detail="it could not go on from what was written",
+            hint=f"CREATE LIVE TABLE rows AS SELECT …; and DROP QUERY {quote_name(query.name)};"
             f" INSERT INTO {quote_name(query.sinks[0])} SELECT * FROM rows;",
             span=span,
             code="NOT_STAGEABLE",
@@ -143,6 +147,8 @@ def _checked(plan: Plan, query: Query, span: Span) -> Run:
             span=span,
             code="NOT_STAGEABLE",
         )
+    if isinstance(plan, Changes):
+        return _checked_changes(plan, query, span)
     if connector(Name(sink.connector)).keeps_log and any(
         op.kind in STATEFUL and all(op.sides) for op in plan.shape.ops
     ):
@@ -158,6 +164,20 @@ def _checked(plan: Plan, query: Query, span: Span) -> Run:
             code=OUTPUT_MODE,
         )
     return replace(plan, choices=choices)
+
+
+def _checked_changes(plan: Changes, query: Query, span: Span) -> Changes:
+    """The plan of an INSERT over live tables, once it can be staged. Raises RuleFault."""
+    if plan.stages:
+        raise RuleFault(
+            f"{query.name} would run in stages, and cannot be staged itself",
+            detail="it writes the difference by itself once a live table that it reads has changed",
+            hint=f"CREATE LIVE TABLE rows AS SELECT …; INSERT INTO {quote_name(query.sinks[0])}"
+            " SELECT * FROM rows; after that STAGED changes rows",
+            span=span,
+            code="NOT_STAGEABLE",
+        )
+    return plan
 
 
 def not_into_files(query: str, sink: str, span: Span | None) -> RuleFault:

@@ -23,10 +23,12 @@ def identified(rows: Any, keys: Sequence[str] = ()) -> Any:
 
 
 def columns_of_changes(schema: Any) -> Any:
-    """The columns of changes, for the schema of the result of `identified`."""
+    """The columns of changes, for the schema of the result of `identified`. A row that was written before a
+    column came has NULL there.
+    """
     columns = type(schema)().add("_op", "string", False)
     for field in schema.fields[:-2]:
-        columns = columns.add(field)
+        columns = columns.add(field.name, field.dataType, True, field.metadata)
     return columns
 
 
