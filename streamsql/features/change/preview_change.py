@@ -128,6 +128,8 @@ def _written(new: Run) -> str:
     sink = new.becomes[0].sink
     if connector(Name(sink.connector)).keeps_in_step(sink):
         return f"{sink.name}: upserts and deletes of the difference"
+    if new.query.inputs:
+        return f"{sink.name}: the changes of the difference"
     return f"{sink.name}: all rows again, WITH DUPLICATES; or, staged FROM NOW, what comes from then on"
 
 

@@ -31,7 +31,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.changes_plan import OF_CHANGES
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_query import not_into_files
-from streamsql.plan.statements.staged_tables import renamed
+from streamsql.plan.statements.staged_tables import in_use, renamed
 from streamsql.runtime.live.change_log import ChangeLog
 from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.parts import SessionParts
@@ -265,9 +265,11 @@ def query_promoted(catalog: Catalog, name: str) -> Catalog:
     assert change is not None
     retain = change.retain if change.inputs else 0  # else it limits the hidden live table
     query = replace(renamed(change), sinks=change.into, into=(), live_table=False, retain=retain)
-    for kind, entry in (e for c in catalog.changes_of(name) for e in entries_of(c, catalog)):
+    stages = catalog.stages_of(change.name)
+    tables = [in_use(catalog.sinks[stage.name.casefold()]) for stage in stages]
+    for kind, entry in entries_of(catalog.queries[name.casefold()], catalog):
         catalog = catalog.without(kind, entry)
-    return catalog.having(query)
+    return catalog.having(query, *map(renamed, stages), *tables)
 
 
 def take_over_query(parts: SessionParts, name: str) -> None:

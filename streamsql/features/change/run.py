@@ -91,14 +91,15 @@ def promote(
 
     def take_over(table: str) -> None:
         staged = staged_name(table)
-        if parts.catalog.queries[staged.casefold()].into:
-            _forget(parts, staged)
-            return take_over_query(parts, table)
+        into = parts.catalog.queries[staged.casefold()].into
         for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
             rows = parts.live.loaded(old.casefold())
             _forget(parts, old)
-            if parts.store is None and rows is not None:  # they are in no file
+            if parts.store is None and rows is not None and not (into and old == staged):
+                # They are in no file.
                 parts.live[promoted_name(old).casefold()] = rows
+        if into:
+            return take_over_query(parts, table)
         parts.current.update(lambda catalog: promoted(catalog, table))
 
     hidden = {*staged, *(staged_name(before_name(table)) for table in places)}

@@ -178,6 +178,7 @@ def _refreshed_beside(run: Changes, name: str, context: Context) -> Refresh:
         body_span=run.body_span,
         notes=run.notes,
         becomes=run.targets,
+        stages=run.stages,
     )
 
 

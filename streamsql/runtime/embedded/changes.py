@@ -92,7 +92,8 @@ class Changes:
 
     def send(self, before: Any, after: Any, version: int) -> None:
         """Write the changes from rows (None for none) to others."""
-        parts = self.between(before, after)
+        # Without NOT NULL: rows that were written before need not have it.
+        parts = [pa.Table.from_arrays(t.columns, t.column_names) for t in self.between(before, after)]
         if not any(rows.num_rows for rows in parts):
             return
         changes = self._envelopes(*parts) if self.envelope else self._flat(*parts)
