@@ -12,6 +12,9 @@ from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name
 from streamsql.plan.plans import Refresh
 
+OF_CHANGES = ("__row", "__key")
+"""The columns behind those of a result, by which its rows are compared."""
+
 
 @dataclass(frozen=True)
 class Changes(Refresh):

@@ -8,16 +8,24 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from streamsql.catalog import CurrentCatalog
+from streamsql.catalog import CurrentCatalog, unknown
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream, is_staged, promoted_name
 from streamsql.errors import RuleFault
 from streamsql.features.change.affected import reads_through
-from streamsql.features.change.plan import Staging
+from streamsql.features.change.stage_plan import (
+    Staging,
+    name_of_staged_view,
+    stage_definition,
+    written_definition,
+)
 from streamsql.features.change.statement import PreviewChange
+from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name
+from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
 from streamsql.plan import planner
 from streamsql.plan.plans import Run
@@ -35,8 +43,8 @@ from streamsql.runtime.queries.facts import is_source_of
 def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
     """What changes, as properties. Raises faults of planning the statement."""
     body, context = statement.body, parts.context()
-    if isinstance(body, CreateStream) and body.or_replace:
-        return pairs_of(list(_of_stream(parts, body)))
+    if isinstance(body, (CreateStream, CreateFunction, Spark)) and _defines(body):
+        return pairs_of(list(_of_definition(parts, body)))
     if isinstance(body, Insert):
         query = changed_query(body, context)
         body = replace(body, staged=True)
@@ -44,7 +52,7 @@ def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
         query = parts.catalog.query(Name(parts.catalog.live_table(body.name).name))
     else:
         raise RuleFault(
-            "PREVIEW CHANGE takes a changed live table, stream, or query into a sink",
+            "PREVIEW CHANGE takes a changed live table, stream, view, function, or query into a sink",
             hint="PREVIEW CHANGE CREATE OR REPLACE LIVE TABLE name AS SELECT …;\n"
             "or PREVIEW CHANGE CREATE OR REPLACE STREAM name …;\n"
             "or PREVIEW CHANGE INSERT INTO sink AS QUERY name SELECT …;",
@@ -56,13 +64,26 @@ def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
     return pairs_of(list(_of_query(parts, query, new)))
 
 
-def _of_stream(parts: SessionParts, body: CreateStream) -> Iterator[tuple[str, Any]]:
-    """A changed stream, and each live table that is staged with it."""
-    parts.catalog.stream(body.name)
-    alone = replace(parts, open_change=[])  # in a set END CHANGE stages these
-    plan = planner.plan(replace(body, staged=True), alone.context())
+def _defines(body: CreateStream | CreateFunction | Spark) -> bool:
+    """Whether a statement replaces a stream, a view or a function."""
+    if isinstance(body, Spark):
+        view = definition_of(body.text)
+        return view.kind == "view" and view.replaces
+    return body.or_replace
+
+
+def _of_definition(
+    parts: SessionParts, body: CreateStream | CreateFunction | Spark
+) -> Iterator[tuple[str, Any]]:
+    """A changed stream, view or function, and each live table that is staged with it."""
+    written = written_definition(body)
+    old = parts.catalog.definition_in_use(written.kind, written.name.value)
+    if old is None:
+        raise unknown(written.kind, written.name, parts.catalog.names_in_use(written.kind))
+    # In a set END CHANGE stages the live tables.
+    plan = stage_definition(body, replace(parts, open_change=[]).context())
     assert isinstance(plan, Staging) and plan.statements is not None
-    name, tables = plan.define.stream.name, [statement.name.value for statement in plan.statements]
+    name, tables = old.name, [statement.name.value for statement in plan.statements]
     going_on = [
         query.name
         for query in parts.catalog.named(None)
@@ -70,8 +91,8 @@ def _of_stream(parts: SessionParts, body: CreateStream) -> Iterator[tuple[str, A
         and not is_staged(query.name)
         and reads_through(query.text, name, plan.staged)
     ]
-    yield "stream", name
-    yield "staged with it", ", ".join(tables) or "nothing"
+    yield written.kind, name
+    yield "staged with it", ", ".join((*map(name_of_staged_view, plan.views), *tables)) or "nothing"
     yield "read by", ", ".join(f"{query} (goes on from its checkpoint)" for query in going_on)
     staged = replace(parts, current=CurrentCatalog(plan.staged), open_change=[])
     for statement in plan.statements:
@@ -163,6 +184,8 @@ def _written(new: Run) -> str:
     sink = new.becomes[0].sink
     if connector(Name(sink.connector)).keeps_in_step(sink):
         return f"{sink.name}: upserts and deletes of the difference"
+    if new.query.inputs:
+        return f"{sink.name}: the changes of the difference"
     return f"{sink.name}: all rows again, WITH DUPLICATES; or, staged FROM NOW, what comes from then on"
 
 

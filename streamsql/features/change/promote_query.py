@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from streamsql.calls import Assign, evaluate
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import ENDLESS, connector
 from streamsql.definitions import Query, Sink, before_name, promoted_name, staged_name
-from streamsql.errors import Note, RuleFault, Span, StreamsqlError
+from streamsql.errors import Cancelled, Note, RuleFault, Span, StreamsqlError
 from streamsql.features.change.query_positions import (
     begin_anew,
     keeps_state,
@@ -23,21 +25,29 @@ from streamsql.features.change.query_positions import (
     position,
     renumber,
 )
+from streamsql.guard import log
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
+from streamsql.plan.changes_plan import OF_CHANGES
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_query import not_into_files
+from streamsql.plan.statements.staged_tables import in_use, renamed
+from streamsql.runtime.live.change_log import ChangeLog
 from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.database_types import check_database_table
 from streamsql.runtime.queries.promoted_rows import keep_promoted_rows
 from streamsql.runtime.queries.run import BUSY
 from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.queries.start_steps import Step
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
 
-DIFFERENCE, GO_ON, SAME_POINT, ANEW = "difference", "go on", "same point", "anew"
+DIFFERENCE, GO_ON, SAME_POINT, ANEW, HAND_OVER = "difference", "go on", "same point", "anew", "hand over"
 """What PROMOTE does with the sink of a query: it gets the difference; the change goes on, from where it is or
-where the query stops; the change writes all rows."""
+where the query stops; the change writes all rows; over live tables, the change goes on from what the query
+has written."""
+WRITTEN = "written"
+"""The folder of a generation of a query over live tables with what it has written."""
 _TRIES = 5
 """So often both queries process their input until they stand at the same point."""
 
@@ -76,17 +86,28 @@ class Promotion:
     def after(self) -> list[Step]:
         """The steps once the query has stopped, before the change is in use."""
         if self.way == DIFFERENCE:
-            names = [staged_name(before_name(self.name)), self.change.name]
-            return [*(self.drained(name) for name in names), Step(self._keep_difference)]
+            return [*map(self.drained, _hidden(self.name)), Step(self._keep_difference)]
         if self.way == SAME_POINT:
             return [Step(self._to_same_point), Step(self._renumber)]
+        if self.way == HAND_OVER:
+            return [Step(self._hand_over)]
         return [self.drained(self.change.name), Step(self._begin_anew)] if self.way == ANEW else []
 
     def _keep_difference(self) -> None:
-        names = (staged_name(before_name(self.name)), self.change.name)
-        sides = [self.parts.live[name.casefold()] for name in names]
+        sides = [self.parts.live[name.casefold()] for name in _hidden(self.name)]
         before, after = (rows.now().frame(self.parts.spark) for rows in sides)
-        keep_promoted_rows(self._generation, before, after, _sink(self.parts, self.change).key)
+        old = _generation(self.parts, self.name, CURRENT)
+        keep_promoted_rows(self._generation, before, after, _sink(self.parts, self.change).key, old)
+
+    def _hand_over(self) -> None:
+        from pyspark.sql.types import BinaryType, StructField, StructType
+
+        name, sink = self.change.name.casefold(), _sink(self.parts, self.change)
+        _check_keys(self.parts.live[name].frame(self.parts.spark), sink, self.name)
+        own = [StructField(column, BinaryType()) for column in OF_CHANGES]
+        schema = StructType([*self.parts.live[name].schema.fields, *own])
+        keys = self.parts.catalog.sinks[name].key
+        _hand_over(self.parts, self.name, sink, self._generation, schema, keys)
 
     def _to_same_point(self) -> None:
         """Bring both queries to the same point of their input: the sink has then each row once."""
@@ -129,7 +150,9 @@ def promotion(
     from_now = (_generation(parts, name, STAGED) / "checkpoint" / FROM_NOW).exists()
     mode = parts.queries.all[change.name.casefold()].mode
     in_step = connector(Name(sink.connector)).keeps_in_step(sink)
-    if duplicates and not in_step and mode != "complete":
+    if change.inputs:
+        way = HAND_OVER
+    elif duplicates and not in_step and mode != "complete":
         way = ANEW
     elif in_step and not from_now:
         way = DIFFERENCE
@@ -170,7 +193,32 @@ def promotion(
         )
     if way in (SAME_POINT, ANEW):
         check_files(parts, name, sink, STAGED, span)
+    _check_table(parts, sink, name, span)
     return Promotion(parts, change, way, drained)
+
+
+def _check_table(parts: SessionParts, sink: Sink, name: str, span: Span) -> None:
+    """Raise RuleFault where the table of a database does not take the rows of a change. A table that cannot
+    be read is not checked: it may not be there yet.
+    """
+    before, after = (parts.live.get(staged.casefold()) for staged in _hidden(name))
+    if sink.connector != "jdbc" or before is None or after is None:
+        return
+    reader = connector(Name(sink.connector)).read_back(sink)
+    assert reader is not None
+    try:
+        table = evaluate(reader, parts.env((Assign("", reader),))).schema
+    except Cancelled:
+        raise
+    except Exception as error:
+        log(error, f"the columns of the table of {sink.name} are not compared with those of the change")
+        return
+    check_database_table(parts.spark, sink, table, before.schema, after.schema, name, span)
+
+
+def _hidden(name: str) -> tuple[str, str]:
+    """The names of the hidden live tables of a staged change: the rows before, those of the change."""
+    return staged_name(before_name(name)), staged_name(name)
 
 
 def _needed(parts: SessionParts, name: str, way: str) -> Sequence[str]:
@@ -215,12 +263,13 @@ def query_promoted(catalog: Catalog, name: str) -> Catalog:
     """The catalog with the staged change of a query in its place."""
     change = catalog.staged(name)
     assert change is not None
-    query = replace(
-        change, name=promoted_name(change.name), sinks=change.into, into=(), live_table=False, retain=0
-    )
-    for kind, entry in (e for c in catalog.changes_of(name) for e in entries_of(c, catalog)):
+    retain = change.retain if change.inputs else 0  # else it limits the hidden live table
+    query = replace(renamed(change), sinks=change.into, into=(), live_table=False, retain=retain)
+    stages = catalog.stages_of(change.name)
+    tables = [in_use(catalog.sinks[stage.name.casefold()]) for stage in stages]
+    for kind, entry in entries_of(catalog.queries[name.casefold()], catalog):
         catalog = catalog.without(kind, entry)
-    return catalog.having(query)
+    return catalog.having(query, *map(renamed, stages), *tables)
 
 
 def take_over_query(parts: SessionParts, name: str) -> None:
@@ -243,11 +292,47 @@ def remove_hidden_rows(parts: SessionParts, name: str) -> None:
         shutil.rmtree(_generation(parts, name, CURRENT) / "rows", ignore_errors=True)
 
 
-def check_rollback(parts: SessionParts, name: str, old: Query, *, duplicates: bool, span: Span) -> None:
-    """Raise RuleFault for an earlier generation of a query with which its sink would have wrong rows. old:
-    its query.
+def _check_keys(rows: Any, sink: Sink, name: str) -> None:
+    """Raise RuleFault where several rows of a DataFrame have the same key of a sink."""
+    several = rows.groupBy(*map(quote_name, sink.key)).count().where("count > 1").head() if sink.key else None
+    if several is not None:
+        raise RuleFault(
+            f"the change of {name} has several rows with the same KEY of {sink.name}",
+            detail=", ".join(f"{key} {value}" for key, value in zip(sink.key, several, strict=False)),
+            hint=f"GROUP BY {', '.join(map(quote_name, sink.key))}; or DISTINCT ON",
+            code="ROWS_TWICE",
+        )
+
+
+def _hand_over(
+    parts: SessionParts, name: str, sink: Sink, generation: Path, schema: Any, keys: Sequence[str]
+) -> None:
+    """Give a generation of a query over live tables the record of what the one in use has written. schema,
+    keys: of its result. Raises RuleFault, OSError.
+    """
+    log = ChangeLog(_generation(parts, name, CURRENT) / WRITTEN)
+    in_step = connector(Name(sink.connector)).keeps_in_step(sink)
+    log.hand_over(generation / WRITTEN, name, schema, keys, by_key=in_step)
+
+
+def way_back(
+    parts: SessionParts, name: str, old: Query, generation: Path, *, duplicates: bool, span: Span
+) -> Step:
+    """The step after which an earlier generation of a query can go on, once the query has stopped. old: its
+    query. Raises RuleFault where its sink would have wrong rows.
     """
     sink = parts.catalog.sinks[old.sinks[0].casefold()]
+    if old.inputs and parts.catalog.queries[name.casefold()].inputs:
+        before = ChangeLog(generation / WRITTEN)
+        return Step(lambda: _hand_over(parts, name, sink, generation, *before.result()))
+    _check_rollback(parts, name, old, sink, duplicates=duplicates, span=span)
+    return Step(lambda: _renumber_left(parts, name, generation, span))
+
+
+def _check_rollback(
+    parts: SessionParts, name: str, old: Query, sink: Sink, *, duplicates: bool, span: Span
+) -> None:
+    """Raise RuleFault for an earlier generation with which the sink would have wrong rows."""
     if connector(Name(sink.connector)).keeps_in_step(sink):
         staged = replace(old, name=staged_name(old.name), into=old.sinks, live_table=True)
         raise RuleFault(
@@ -269,7 +354,7 @@ def check_rollback(parts: SessionParts, name: str, old: Query, *, duplicates: bo
         )
 
 
-def renumber_left(parts: SessionParts, name: str, generation: Path, span: Span) -> None:
+def _renumber_left(parts: SessionParts, name: str, generation: Path, span: Span) -> None:
     """Let an earlier generation of a query write into the files of its sink again. Raises RuleFault,
     OSError.
     """

@@ -15,12 +15,11 @@ from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
 from streamsql.features.change.promote_query import (
     Promotion,
-    check_rollback,
     promotion,
     query_promoted,
-    renumber_left,
     still_to_write,
     take_over_query,
+    way_back,
 )
 from streamsql.features.change.readers import going_on, to_roll_back, with_asides
 from streamsql.features.change.show_changes import show_generations, show_staged
@@ -93,14 +92,15 @@ def promote(
 
     def take_over(table: str) -> None:
         staged = staged_name(table)
-        if parts.catalog.queries[staged.casefold()].into:
-            _forget(parts, staged)
-            return take_over_query(parts, table)
+        into = parts.catalog.queries[staged.casefold()].into
         for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
             rows = parts.live.loaded(old.casefold())
             _forget(parts, old)
-            if parts.store is None and rows is not None:  # they are in no file
+            if parts.store is None and rows is not None and not (into and old == staged):
+                # They are in no file.
                 parts.live[promoted_name(old).casefold()] = rows
+        if into:
+            return take_over_query(parts, table)
         parts.current.update(lambda catalog: promoted(catalog, table))
 
     hidden = {*staged, *(staged_name(before_name(table)) for table in places)}
@@ -179,8 +179,7 @@ def roll_back(
         now = Generations(parts.places.query(table), CURRENT).current
         if table in queries:
             old = catalog.queries[table.casefold()]
-            check_rollback(parts, table, old, duplicates=duplicates, span=places[table])
-            after.append(Step(partial(renumber_left, parts, table, left.folder, places[table])))
+            after.append(way_back(parts, table, old, left.folder, duplicates=duplicates, span=places[table]))
         nexts.append(Next(table, left.folder, left.definition, left.stages, before=now.name if now else ""))
     whole = catalog
 
@@ -286,7 +285,8 @@ def _swap(
         goes = "goes" if len(others) == 1 else "go"
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
     queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
-    can_return = not nexts or (parts.store is not None and all(q and q.live_table for q in queries))
+    returns = all(query and (query.live_table or query.inputs) for query in queries)
+    can_return = not nexts or (parts.store is not None and returns)
     if can_return and (definitions or back):
         back = back or f"ROLLBACK {', '.join(map(quote_name, definitions))};"
         text += f"; {back} brings back what was in use before"

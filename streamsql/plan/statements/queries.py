@@ -325,7 +325,8 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
 
 def _beside_again(query: Query, context: Context, span: Span | None) -> Run:
     """The plan that starts the staged change of an INSERT again, or its rows before."""
-    insert = replace(query, name=promoted_name(query.name), sinks=query.into, into=(), live_table=False)
+    name = query.name if query.inputs else promoted_name(query.name)  # its stages are named after it
+    insert = replace(query, name=name, sinks=query.into, into=(), live_table=False)
     own = context.of_staged_change(reads_changes=not is_before(query.name))
     return kept_beside(restart(insert, own, span), query.name, context)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.calls import Assign
+from streamsql.calls import Assign, Var
 from streamsql.connectors.base import ALL_MODES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, is_staged
 from streamsql.errors import Note, RuleFault
 from streamsql.guard import informing
 from streamsql.language.statements.base import Name, Trigger
+from streamsql.plan.changes_plan import OF_CHANGES, Changes
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.stateful_calls import CHOICES
@@ -22,6 +23,7 @@ from streamsql.plan.statements.query_parts import QueryParts, check_keys
 from streamsql.plan.statements.trigger_checks import check_progress, check_trigger
 from streamsql.plan.streaming import rules
 from streamsql.plan.streaming.advice import MOST, advice
+from streamsql.plan.streaming.rules import Choice
 
 EACH_SECOND = Trigger("every", "1 second")
 """The pace of a staged change whose rate is limited: the limit is that of a micro-batch."""
@@ -129,7 +131,10 @@ def beginning(run: Run, begins: str) -> Run:
 def kept_beside(run: Run, name: str, context: Context) -> Run:
     """The plan of an INSERT whose rows a hidden live table keeps instead of its sink, in the same output mode
     and with the same state: its checkpoint is one that the INSERT can go on from. name: of that live table.
+    Over live tables, it is computed from these.
     """
+    if isinstance(run, Changes):
+        return _refreshed_beside(run, name, context)
     kept = context.live_table(
         Sink(name, "memory", key=run.sink.key, retain=run.query.retain or DEFAULT_RETAIN)
     )
@@ -154,6 +159,26 @@ def kept_beside(run: Run, name: str, context: Context) -> Run:
         otherwise=None,
         pace=EACH_SECOND if context.staged_rate else None,
         becomes=run.targets,
+    )
+
+
+def _refreshed_beside(run: Changes, name: str, context: Context) -> Refresh:
+    kept = Sink(name, "memory", key=run.keys, retain=run.query.retain or DEFAULT_RETAIN)
+    query = replace(run.query, name=name, sinks=(name,), into=run.query.sinks, live_table=True)
+    return Refresh(
+        query,
+        (Target(context.live_table(kept), run.shape),),
+        (*run.program, Assign("result", Var("result").call("drop", *OF_CHANGES))),
+        (Choice("complete", f"computed again after micro-batches of {', '.join(query.inputs)}"),),
+        run.shape,
+        "",
+        run.reads,
+        run.as_text,
+        define=True,
+        body_span=run.body_span,
+        notes=run.notes,
+        becomes=run.targets,
+        stages=run.stages,
     )
 
 

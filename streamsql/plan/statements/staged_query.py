@@ -10,15 +10,17 @@ from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, before_name, is_before, is_staged, staged_name
 from streamsql.error_codes import OUTPUT_MODE
 from streamsql.errors import NameFault, RuleFault, Span
-from streamsql.language.statements.base import Name
+from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.tokens import quote_name
+from streamsql.plan.changes_plan import Changes
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.shape import STATEFUL
-from streamsql.plan.plans import Plan, Refresh, Run
+from streamsql.plan.plans import Plan, Run
 from streamsql.plan.statements import inserts
 from streamsql.plan.statements.queries import restart
 from streamsql.plan.statements.query_run import beginning, kept_beside
+from streamsql.plan.statements.staged_inserts import insert_again
 
 
 def insert(statement: Insert, context: Context) -> Plan:
@@ -36,16 +38,26 @@ def _staged(statement: Insert, context: Context) -> Run:
     before = is_before(written.value)
     own = context.of_staged_change(reads_changes=not before)
     own = replace(own, catalog=own.catalog.without("queries", query.name))
-    plan = inserts.insert(replace(statement, staged=False, begins="", retain=None), own)
-    run = _checked(plan, query, statement.query.span)
+    plain = replace(statement, staged=False, begins="", retain=None)
+    if query.inputs:  # its stages are named after it
+        named = staged_name(written.value)
+        plain = replace(plain, query_name=Name(named, written.span), retain=statement.retain)
+        own = replace(own, catalog=own.catalog.without("queries", named))
+    run = _checked(inserts.insert(plain, own), query, statement.query.span)
     run = replace(run, query=replace(run.query, retain=statement.retain or 0))
     change = kept_beside(run, staged_name(written.value), context)
     begins = statement.begins or "beginning"
     if before:  # of a workspace that is opened: it has both
         return beginning(change, begins)
-    limited = replace(query, retain=statement.retain or 0)
-    rates = context.of_staged_change(reads_changes=False)
-    of_now = kept_beside(restart(limited, rates), staged_name(before_name(query.name)), context)
+    before_now, rates = staged_name(before_name(query.name)), context.of_staged_change(reads_changes=False)
+    if context.catalog.stages_of(query.name):
+        sink, body = context.catalog.sinks[query.sinks[0].casefold()], Fragment(query.text)
+        as_now: Run = insert_again(replace(query, name=before_now), sink, body, rates, None)
+    elif query.inputs:
+        as_now = restart(query, rates)
+    else:
+        as_now = restart(replace(query, retain=statement.retain or 0), rates)
+    of_now = kept_beside(as_now, before_now, context)
     return replace(beginning(change, begins), before=beginning(replace(of_now, notes=()), begins))
 
 
@@ -92,6 +104,8 @@ def _check_clauses(statement: Insert, query: Query) -> None:
         (statement.late, "ON LATE INTO", "the sink would get late rows twice", _span(statement.late)),
         (statement.checkpoint, "CHECKPOINT", "its checkpoint is a generation of the query",
          _span(statement.checkpoint)),
+        (statement.begins == "now" and query.inputs, "FROM NOW",
+         "over live tables, PROMOTE writes no row again that is as it was", first),
         (statement.begins == "accept", "ACCEPT CHANGES", "a staged change has its own checkpoint", first),
         (ends, "this TRIGGER", "a staged change runs until it is promoted, in micro-batches",
          trigger.span if trigger else None),
@@ -113,12 +127,15 @@ def _span(name: Name | None) -> Span | None:
 
 def _checked(plan: Plan, query: Query, span: Span) -> Run:
     """The plan of the INSERT, once it can be staged. Raises RuleFault."""
-    if query.inputs or isinstance(plan, Refresh) or not isinstance(plan, Run):
+    if query.inputs and isinstance(plan, Run) and isinstance(plan.otherwise, Changes):
+        plan = plan.otherwise  # as the query itself, which runs in stages
+    if not isinstance(plan, Run) or bool(query.inputs) != isinstance(plan, Changes):
+        was, now = "live tables", "streams"
+        was, now = (was, now) if query.inputs else (now, was)
         raise RuleFault(
-            f"{query.name} gives its sink the changes of live tables, and cannot be staged itself",
-            detail="it writes the difference by itself once a live table that it reads has changed",
-            hint="CREATE OR REPLACE LIVE TABLE … STAGED changes the live table;"
-            " or CREATE LIVE TABLE rows AS SELECT …;"
+            f"{query.name} reads {was}, and its change {now}",
+            detail="it could not go on from what was written",
+            hint=f"CREATE LIVE TABLE rows AS SELECT …; and DROP QUERY {quote_name(query.name)};"
             f" INSERT INTO {quote_name(query.sinks[0])} SELECT * FROM rows;",
             span=span,
             code="NOT_STAGEABLE",
@@ -143,6 +160,8 @@ def _checked(plan: Plan, query: Query, span: Span) -> Run:
             span=span,
             code="NOT_STAGEABLE",
         )
+    if isinstance(plan, Changes):
+        return plan
     if connector(Name(sink.connector)).keeps_log and any(
         op.kind in STATEFUL and all(op.sides) for op in plan.shape.ops
     ):

@@ -23,10 +23,12 @@ def identified(rows: Any, keys: Sequence[str] = ()) -> Any:
 
 
 def columns_of_changes(schema: Any) -> Any:
-    """The columns of changes, for the schema of the result of `identified`."""
+    """The columns of changes, for the schema of the result of `identified`. A row that was written before a
+    column came has NULL there.
+    """
     columns = type(schema)().add("_op", "string", False)
     for field in schema.fields[:-2]:
-        columns = columns.add(field)
+        columns = columns.add(field.name, field.dataType, True, field.metadata)
     return columns
 
 
@@ -90,7 +92,8 @@ class Changes:
 
     def send(self, before: Any, after: Any, version: int) -> None:
         """Write the changes from rows (None for none) to others."""
-        parts = self.between(before, after)
+        # Without NOT NULL: rows that were written before need not have it.
+        parts = [pa.Table.from_arrays(t.columns, t.column_names) for t in self.between(before, after)]
         if not any(rows.num_rows for rows in parts):
             return
         changes = self._envelopes(*parts) if self.envelope else self._flat(*parts)

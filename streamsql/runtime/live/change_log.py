@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ class ChangeLog:
             saved = json.loads((self.folder / KIND).read_text("utf-8"))
             check_version(saved, CHANGES, str(self.folder / KIND))
             changed, fits = saved["schema"] != kind["schema"], saved["keys"] == kind["keys"]
-            if changed and not (accept and fits) or not fits:
+            if not saved.get("handed") and (changed and not (accept and fits) or not fits):
                 raise _changed(name, fits)
             self.query = saved["query"]
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.all")):
@@ -90,8 +91,42 @@ class ChangeLog:
             raise _changed(name, fits=False) from None
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
             raise UnreadableChanges(name, self.folder, error) from error
-        if changed:
+        if changed or saved.pop("handed", False):
             self._write_kind(saved | kind)
+
+    def hand_over(self, folder: Path, name: str, schema: Any, keys: Sequence[str], *, by_key: bool) -> None:
+        """Give another generation of a query, in a folder, the record of what was written: its first version
+        is the difference. schema, keys: of its result; by_key: whether the sink needs no more than the key of
+        a row that it loses. Raises RuleFault where the rows do not fit that, or where a version is not known
+        to be written, UnreadableChanges, OSError.
+        """
+        import pyarrow as pa
+
+        try:
+            saved = json.loads((self.folder / KIND).read_text("utf-8"))
+            check_version(saved, CHANGES, str(self.folder / KIND))
+            versions = [file for file in self.folder.glob("*.*") if file.stem.isdigit()]
+            newest = max(versions, key=lambda file: int(file.stem), default=None)
+            if newest and newest.suffix == ".next":
+                raise _not_written(name)
+            rows = _as_handed(read_rows(newest), schema, keys if by_key else None) if newest else None
+        except Misfit as column:
+            raise _not_handed(name, str(column)) from None
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise UnreadableChanges(name, self.folder, error) from error
+        other = ChangeLog(folder)
+        other.forget()
+        make_folder(folder)
+        if newest:
+            write_rows(folder / newest.name, rows)
+        other._write_kind(saved | _kind(schema, tuple(keys)) | {"handed": True})
+
+    def result(self) -> tuple[Any, tuple[str, ...]]:
+        """(the schema of the result that was written, its keys). Raises OSError, ValueError, KeyError."""
+        from pyspark.sql.types import StructType
+
+        saved = json.loads((self.folder / KIND).read_text("utf-8"))
+        return StructType.fromJson(saved["schema"]), tuple(saved["keys"])
 
     def begin(self, version: int, rows: Any) -> None:
         """Rows are about to be written. Raises OSError."""
@@ -110,6 +145,38 @@ class ChangeLog:
 
 def _kind(schema: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     return {"version": CHANGES, "schema": schema.jsonValue(), "keys": list(keys)}
+
+
+def _as_handed(rows: Any, schema: Any, keys: Sequence[str] | None) -> Any:
+    """Rows in the columns of another result. keys: the columns that it must have, None for all: others are
+    NULL where they do not fit. Raises Misfit.
+    """
+    while True:
+        try:
+            return fitted(rows, schema)
+        except Misfit as misfit:
+            column = str(misfit).casefold()
+            if keys is None or column in {key.casefold() for key in keys}:
+                raise
+            rows = rows.select([name for name in rows.column_names if name.casefold() != column])
+
+
+def _not_written(name: str) -> RuleFault:
+    return RuleFault(
+        f"{name} has begun to write changes, and it is not known whether its sink has them",
+        detail="the difference begins with what was written",
+        hint=f"START QUERY {quote_name(name)}; writes them",
+        code="QUERY_NOT_RUNNING",
+    )
+
+
+def _not_handed(name: str, column: str) -> RuleFault:
+    return RuleFault(
+        f"the values that {name} has written as {column} do not fit the column {column} of the other query",
+        detail="the sink gets each row that changes as it was, too",
+        hint=f"another name for the column; or DROP QUERY {quote_name(name)}; and INSERT INTO another sink",
+        code="WRONG_TYPE",
+    )
 
 
 def _changed(name: str, fits: bool) -> RuleFault:

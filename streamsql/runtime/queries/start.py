@@ -244,8 +244,8 @@ class StreamingStart:
             Step(self.set_checkpoint_aside, self.put_checkpoint_back),
             Step(lambda: begin_checkpoint(self.parts, self.plan, self.choice, self.env, self.folder)),
             Step(self.prepare_rows),
-            Step(lambda: self.generation.publish(), final=True),
             Step(self.write_promoted),
+            Step(lambda: self.generation.publish(), final=True),
             Step(self.launch),
             Step(self.follow_files),
         )
@@ -361,9 +361,9 @@ class StreamingStart:
         self.output = output if len(plan.live) == len(plan.targets) else None
 
     def write_promoted(self) -> None:
-        """Write what the sink of a promoted query has to get before it goes on."""
-        if not (self.generation.new or self.plan.becomes):
-            write_promoted_rows(self.parts, self.plan, self.generation.folder)
+        """Write what the sink of a promoted query has to get before it goes on, or begins anew."""
+        if self.old is not None and not self.plan.becomes:
+            write_promoted_rows(self.parts, self.plan, self.old)
 
     def launch(self) -> None:
         """Start the query in Spark."""
