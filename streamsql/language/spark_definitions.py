@@ -289,11 +289,15 @@ def without_staged(text: str) -> str:
     return text[: word.start] + " " * len(word.text) + text[word.end :]
 
 
-def query_of_view(created: str) -> Span | None:
-    """The place of the query in CREATE VIEW … AS; None without one."""
+def query_of_view(created: str, *, named: bool = True) -> Span | None:
+    """The place of the query in CREATE VIEW … AS; None without one. named: also of a view that names its
+    columns.
+    """
     tokens = tokenize(created, strict=False)
-    defining = next((t for t in tokens if t.upper == "AS"), None)
-    return Span(defining.end, len(created)) if defining else None
+    at = next((n for n, t in enumerate(tokens) if t.upper == "AS"), None)
+    if at is None or not (named or all(t.text != "(" for t in tokens[:at])):
+        return None
+    return Span(tokens[at].end, len(created))
 
 
 def path_in_options(text: str) -> Span | None:

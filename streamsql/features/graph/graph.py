@@ -12,6 +12,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.features.graph.column_origins import ColumnOrigins
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
+from streamsql.language.spark_definitions import query_of_view
 from streamsql.language.statements.insert import InsertSet
 from streamsql.plan.resolver import Resolver
 
@@ -75,6 +76,11 @@ def graph_of(catalog: Catalog, status: Callable[[str], str] = lambda query: "") 
         nodes[stream.name.casefold()] = Node(stream.name, "stream", stream.connector)
         if stream.query:
             edges += _edges_into(stream.name, stream.query, catalog)
+    for view in catalog.tables.values():
+        place = query_of_view(view.text) if view.text else None
+        if place is not None:
+            nodes[view.name.casefold()] = Node(view.name, "view")
+            edges += _edges_into(view.name, view.text[place.start : place.end], catalog)
     for sink in catalog.sinks.values():
         if not sink.owner:
             nodes[sink.name.casefold()] = _node_of(sink, catalog, status)
@@ -167,6 +173,7 @@ _SHAPES = {
     "query": ("[", "]"),
     "live table": ("[(", ")]"),
     "sink": ("[[", "]]"),
+    "view": ("[", "]"),
     "table": ("[", "]"),
 }
 """The marks of Mermaid around the label of a node."""

@@ -20,6 +20,7 @@ from streamsql.plan.lowering.late_rows import (
     rest_function,
     whole_function,
 )
+from streamsql.plan.lowering.sources import read_by_spark_alone
 from streamsql.plan.plans import Reads
 from streamsql.plan.statements.query_parts import as_declared
 
@@ -53,6 +54,9 @@ def verify(statement: Verify, context: Context) -> Plan:
     span = statement.name.span
     sink = context.catalog.sinks.get(query.sinks[0].casefold())
     _check(query, sink, span, context)
+    opaque = read_by_spark_alone(query.text, query.name, span, context.catalog)
+    if opaque is not None:
+        raise opaque
     assert sink is not None
     if is_staged(query.name):
         context = replace(context, catalog=context.catalog.with_changes())

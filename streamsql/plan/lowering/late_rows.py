@@ -36,7 +36,7 @@ from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.statements.insert import InsertSet
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import Shape, StateInput
-from streamsql.plan.lowering.sources import Sources, variable, watermarked
+from streamsql.plan.lowering.sources import Sources, read_by_spark_alone, variable, watermarked
 
 READER = "LateRows"
 """The helper that reads late rows."""
@@ -73,7 +73,7 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
     check_sources([s for s in inner.streams.values() if s.connector], asked.span)
     reading, streams, functions = reading_steps(inner, shape)
     if not functions:
-        raise RuleFault(
+        raise read_by_spark_alone(query.text, query.name, asked.span, sources.catalog) or RuleFault(
             f"the query {query.name} drops no late rows",
             detail="rows are late for windows, deduplication, joins of streams and stateful processors only, "
             "and in a query of DataFrame calls (EXPLAIN PYSPARK)",

@@ -18,8 +18,9 @@ from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream, Table, is_staged
-from streamsql.errors import Note, Span
+from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.query import Query, read_query
+from streamsql.language.spark_definitions import query_of_view
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import Call
@@ -69,7 +70,9 @@ def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
     while new:
         words |= new
         streams = [s for s in map(catalog.streams.get, new) if s is not None]
-        new = set()
+        tables = [table for table in map(catalog.tables.get, new) if table is not None]
+        views = [view for table in tables if (view := stream_of_view(table, catalog))]
+        new = set().union(*(read_query(view.query).words for view in views))
         for stream in streams:
             watermark = stream.watermark
             if stream.query:
@@ -79,6 +82,41 @@ def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
                 new |= read_query(watermark.computed.text).words if watermark.computed else set()
         new -= words
     return frozenset(words)
+
+
+def stream_of_view(table: Table, catalog: Catalog) -> Stream | None:
+    """A temporary view over streams as a stream of its query; None for another table or view, with names for
+    its columns, or over what Spark looks up in the schema in which the view was created.
+    """
+    query = query_of_view(table.text, named=False) if table.streaming and not table.live else None
+    if query is None:
+        return None
+    text = table.text[query.start : query.end].strip()
+    for relation in read_query(text).relations:
+        over = catalog.tables.get(relation.name.casefold())
+        if not isinstance(catalog.relation(relation.name), Stream) and (
+            over is None or over is table or stream_of_view(over, catalog) is None
+        ):
+            return None
+    return Stream(table.name, query=text)
+
+
+def read_by_spark_alone(text: str, name: str, span: Span, catalog: Catalog) -> RuleFault | None:
+    """The refusal of a statement that needs to know what a query reads, if it reads streams through a view
+    that is no `stream_of_view`. text, name: of the query; span: of the name in the statement.
+    """
+    for relation in read_query(text).relations:
+        view = catalog.tables.get(relation.name.casefold())
+        if view is not None and view.streaming and stream_of_view(view, catalog) is None:
+            return RuleFault(
+                f"{name} reads streams through the view {view.name}, which only Spark reads",
+                detail="the view names its columns, or reads tables or live tables, too",
+                hint=f"CREATE STREAM {quote_name(view.name + '_2')} AS …; with the query of the view, and"
+                " read that",
+                span=span,
+                code="WRONG_KIND",
+            )
+    return None
 
 
 def columns_of(stream: Stream) -> tuple[str, ...] | None:
@@ -262,7 +300,11 @@ class Sources:
             return self.stream(entry, keeps_keys=keeps_keys)
         if isinstance(entry, Sink):
             return self.live_table(entry, limit), Shape(keys=self.keys_of_live.get(entry.name.casefold()))
-        streaming = self._spark_table(name).streaming
+        table = self._spark_table(name)
+        view = stream_of_view(table, self.catalog)
+        if view is not None:
+            return self.stream(view, keeps_keys=keeps_keys)
+        streaming = table.streaming
         shape = Shape(streaming=True, complete=False) if streaming else Shape()
         return Var("spark").call("table", written or name), shape
 

@@ -14,6 +14,7 @@ from streamsql.language.statements.query import FlushQuery
 from streamsql.language.statements.stream import AdvanceStream
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.context import Context
+from streamsql.plan.lowering.sources import read_by_spark_alone
 from streamsql.plan.plans import Flush, Plan, Refresh, Run, Write
 from streamsql.plan.statements.existing import start_plan
 
@@ -66,7 +67,8 @@ def flush_query(statement: FlushQuery, context: Context) -> Plan:
     if isinstance(run, Refresh):
         raise _computed(query, run, statement, context)
     if not any(call.method == "withWatermark" for call in calls_in(run.program)):
-        raise RuleFault(
+        place = statement.name.span
+        raise read_by_spark_alone(query.text, query.name, place, context.catalog) or RuleFault(
             f"the query {query.name} has no watermark, so that it waits for no event time",
             hint=f"WHY QUERY {quote_name(query.name)};",
             span=statement.name.span,

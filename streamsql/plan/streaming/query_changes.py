@@ -84,7 +84,10 @@ def _entry(entry: Stream | Sink) -> dict[str, Any]:
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """The changes between two results of `facts_of`, without those that have no effect."""
-    changes = [*_sources(old["streams"], new["streams"], _unchanged(old, new))]
+    changes = list[Change]()
+    # An earlier version recorded no stream of a query that reads streams only through views.
+    if old["streams"] or old["select"] != new["select"]:
+        changes += _sources(old["streams"], new["streams"], _unchanged(old, new))
     changes += _texts("", old["select"], new["select"])
     changes += _state(old["state"], new["state"])
     changes += _sinks(old["sinks"], new["sinks"])

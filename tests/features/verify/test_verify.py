@@ -9,7 +9,7 @@ from broker import Broker
 from conftest import Console
 from test_advance import refusal
 
-from streamsql.errors import InputFault
+from streamsql.errors import InputFault, RuleFault
 from streamsql.results import Done
 
 ROOMS = ("streamsql/features/verify/", "streamsql/runtime/")
@@ -117,6 +117,47 @@ def test_what_cannot_be_verified_is_refused(query: str, message: str) -> None:
         INSERT INTO out AS QUERY q SELECT n FROM s; VERIFY QUERY {query};"""
     )
     assert fault.message == message
+
+
+VIEW = """CREATE STREAM s (k STRING, n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 1 MINUTE;
+    CREATE TEMPORARY VIEW big AS SELECT k, n, at FROM s WHERE n > 1;"""
+OVER_VIEW = """CREATE LIVE TABLE t OUTPUT MODE APPEND AS SELECT window.start AS w, k, sum(n) AS total FROM bigger
+    GROUP BY window(at, '1 minute'), k;
+    INSERT INTO s VALUES ('a', 2, '2024-05-01 12:00:00'), ('b', 3, '2024-05-01 12:10:00'); AWAIT QUERY ALL IDLE;
+    INSERT INTO s VALUES ('a', 7, '2024-05-01 12:00:00'), ('b', 3, '2024-05-01 12:20:00'); AWAIT QUERY ALL IDLE;"""
+
+
+def test_a_view_over_streams_is_read_as_its_query(console: Console) -> None:
+    """Its watermark, late rows and batch are known, also through another view."""
+    console.run(f"{VIEW} CREATE TEMPORARY VIEW bigger AS SELECT * FROM big; {OVER_VIEW}")
+    assert console.rows("SELECT k, n FROM LATE ROWS OF QUERY t;") == [("a", 7)]
+    with pytest.raises(InputFault) as raised:
+        console.run("VERIFY QUERY t;")
+    assert "2 of these by 1 late row" in raised.value.detail
+    assert "1 of these in groups that are still open" in raised.value.detail
+    console.run("FLUSH QUERY t;")
+    assert sorted(console.rows("SELECT k, total FROM t;")) == [("a", 2), ("b", 3), ("b", 3)]
+    console.run("CREATE LIVE TABLE u AS SELECT k, sum(n) AS total FROM big GROUP BY k; AWAIT QUERY u IDLE;")
+    console.run("VERIFY LIVE TABLE u;")
+    graph = console.run("SHOW GRAPH;")[-1].text  # type: ignore[attr-defined]
+    assert [line.strip("└├─│ ") for line in graph.splitlines()[:3]] == [
+        "stream s (values)",
+        "view big",
+        "view bigger",
+    ]
+
+
+def test_a_view_that_only_spark_reads_is_named(console: Console) -> None:
+    """What such a view reads is looked up in the schema in which it was created."""
+    console.run(f"{VIEW} CREATE TEMPORARY VIEW bigger (k, n, at) AS SELECT * FROM big; {OVER_VIEW}")
+    for statement in (
+        "SELECT * FROM LATE ROWS OF QUERY t;",
+        "VERIFY LIVE TABLE t;",
+        "FLUSH QUERY t;",
+    ):
+        with pytest.raises(RuleFault) as raised:
+            console.run(statement)
+        assert raised.value.message == "t reads streams through the view bigger, which only Spark reads"
 
 
 def test_the_rows_that_differ_are_shown_as_sql_shows_them(console: Console) -> None:
