@@ -38,7 +38,7 @@ class Definition:
     renames: str = ""
     renamed: str = ""
     staged: bool = False
-    replaces: bool = False
+    replaces: bool = field(default=False, compare=False)
     text: str = field(default="", compare=False)
 
     def outcome(self, existed: bool) -> str:

@@ -73,8 +73,11 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
 
 
 def _is_view(statement: Statement) -> TypeGuard[Spark]:
+    """Whether a statement creates a view that may be staged, or takes the place of one that is not."""
     view = definition_of(statement.text) if isinstance(statement, Spark) else None
-    return view is not None and view.kind == "view" and bool(view.creates)
+    if view is None or view.kind != "view" or not view.creates:
+        return False
+    return view.replaces or view.written == quote_name(view.creates)
 
 
 def _added(context: Context, member: Member, name: Name) -> tuple[Change]:
