@@ -98,17 +98,18 @@ def _of_definition(
     for statement in plan.statements:
         new = planner.plan(statement, staged.context())
         assert isinstance(new, Run)
-        yield from _of_query(parts, parts.catalog.queries[statement.name.value.casefold()], new)
+        query = parts.catalog.queries[statement.name.value.casefold()]
+        yield from _of_query(parts, query, new, "none of its own")
 
 
-def _of_query(parts: SessionParts, query: Query, new: Run) -> Iterator[tuple[str, Any]]:
-    """A changed query. new: the plan of its staged change."""
+def _of_query(parts: SessionParts, query: Query, new: Run, same: str = "none") -> Iterator[tuple[str, Any]]:
+    """A changed query. new: the plan of its staged change; same: what is said where its own text is as it was."""
     old = planner.start_plan(query, parts.context())
     mode = old.choices[0].mode
     found = changes(facts_of(old, mode, None), facts_of(new, mode, None))
     account = _account(parts, query)
     yield "live table" if query.live_table else "query", query.name
-    for text in [change.what for change in found] or ["none"]:
+    for text in [change.what for change in found] or [same]:
         yield "change", text
     yield "computed anew", _state(account)
     for text in _inputs(parts, new, account):

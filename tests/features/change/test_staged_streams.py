@@ -335,6 +335,7 @@ def test_preview_of_a_stream_says_what_is_staged_with_it(console: Console) -> No
     assert ("change", "stream s, WHERE: n > 0 → n > 1") in answer
     read = [value for name, value in answer if name == "read again"]
     assert read[0].startswith("base: 3 rows so far, 1 file, ") and read[-1] == "t: 2 rows"
+    assert ("change", "none of its own") in answer, "top reads t"
     console.run("BEGIN CHANGE c;")
     assert console.rows(preview)[:3] == answer[:3]
     console.run("END CHANGE;")

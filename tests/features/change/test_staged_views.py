@@ -322,3 +322,24 @@ def test_what_a_name_means(opened: Open) -> None:
     assert sorted(console.rows("SELECT DISTINCT * FROM r$staged;")) == [("X", "X", "a"), ("X", "X", "b")]
     assert console.rows("SELECT * FROM inner_one$staged;") == []
     console.run("PROMOTE v; VERIFY LIVE TABLE r; VERIFY LIVE TABLE inner_one;")
+
+
+def test_preview_of_a_view_and_a_function(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (k STRING, n INT) USING values; INSERT INTO s VALUES ('a', 1), ('b', 5);
+        CREATE FUNCTION capwords AS 'string.capwords' LANGUAGE PYTHON RETURNS STRING;
+        CREATE TEMPORARY VIEW big AS SELECT capwords(k) AS k, n FROM s WHERE n > 1;
+        CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM big GROUP BY k;"""
+        + IDLE
+    )
+    view = "CREATE OR REPLACE TEMPORARY VIEW big AS SELECT capwords(k) AS k, n FROM s WHERE n > 3;"
+    answer = console.rows(f"PREVIEW CHANGE {view}")
+    assert answer[:4] == [("view", "big"), ("staged with it", "t"), ("live table", "t"), answer[3]]
+    assert answer[3] == ("change", "stream big, WHERE: n > 1 → n > 3")
+    assert dict(answer)["read again"].startswith("s: 2 rows so far, 1 file, ")
+    function = "CREATE OR REPLACE FUNCTION capwords AS 'string.capwords_2' LANGUAGE PYTHON RETURNS STRING;"
+    answer = console.rows(f"PREVIEW CHANGE {function}")
+    assert answer[:2] == [("function", "capwords"), ("staged with it", "big, t")]
+    assert console.rows("SHOW STAGED;") == []
+    missing = refusal(console, "PREVIEW CHANGE CREATE OR REPLACE TEMPORARY VIEW bg AS SELECT 1;")
+    assert (missing.code, missing.hint) == ("UNKNOWN_VIEW", "did you mean big?")
