@@ -111,7 +111,6 @@ def test_a_kill_leaves_one_or_the_other_whole(tmp_path: Path, statement: str, na
         assert totals(again.stdout, "later") == later, at
         outcomes.append(promoted != back)
     assert not every or set(outcomes) == {False, True}
-    assert outcomes == sorted(outcomes), "the old one up to a system call, the new one from it on"
 
 
 SINK = "CREATE SINK out USING jdbc KEY (k) OPTIONS (url 'jdbc:sqlite:x.db', table 't');"
@@ -156,7 +155,6 @@ def test_a_kill_leaves_the_table_of_one_query_or_the_other(
         assert rows == ({"a": 13} if promoted else {"a": 14, "b": 2, "c": 1}), at
         outcomes.append(promoted)
     assert not every or set(outcomes) == {False, True}
-    assert outcomes == sorted(outcomes)
 
 
 LIVE = "CREATE LIVE TABLE sums AS SELECT k, sum(n) AS total FROM s GROUP BY k;"
@@ -199,4 +197,3 @@ def test_a_kill_leaves_the_table_of_one_query_over_live_tables_or_the_other(
         assert rows == ({"a": 140, "c": 10} if new else {"a": 14, "b": 2, "c": 1}), at
         outcomes.append(new != back)
     assert not every or set(outcomes) == {False, True}
-    assert outcomes == sorted(outcomes)

@@ -103,7 +103,7 @@ def _of_definition(
 
 
 def _of_query(parts: SessionParts, query: Query, new: Run, same: str = "none") -> Iterator[tuple[str, Any]]:
-    """A changed query. new: the plan of its staged change; same: what is said where its own text is as it was."""
+    """A changed query. new: the plan of its staged change; same: what stands for no change of its own."""
     old = planner.start_plan(query, parts.context())
     mode = old.choices[0].mode
     found = changes(facts_of(old, mode, None), facts_of(new, mode, None))
