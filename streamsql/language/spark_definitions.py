@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from streamsql.errors import Span
 from streamsql.language.edits import Edit, with_points
@@ -285,7 +286,8 @@ def without_staged(text: str) -> str:
     """A statement with spaces in place of STAGED, the console's word behind the name of a view."""
     if not definition_of(text).staged:
         return text
-    word = next(t for t in tokenize(text, strict=False) if t.upper == "STAGED")
+    tokens = tokenize(text, strict=False)
+    word = next(t for before, t in pairwise(tokens) if t.upper == "STAGED" and before.upper != "VIEW")
     return text[: word.start] + " " * len(word.text) + text[word.end :]
 
 
