@@ -10,9 +10,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import REJECTED, Function, Query, Table, in_use_name, is_aside, is_staged
+from streamsql.definitions import (
+    REJECTED,
+    Function,
+    Query,
+    Table,
+    in_use_name,
+    is_aside,
+    is_before,
+    is_staged,
+    promoted_name,
+)
 from streamsql.language.query import read_query
 from streamsql.language.spark_definitions import query_of_view
+from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_tables import in_use, renamed
 
 
@@ -133,6 +144,19 @@ def staged_definitions_of(named: Iterable[str], catalog: Catalog) -> list[str]:
     changed, named = catalog.with_changes(), frozenset(named)
     staged = (in_use_name(entry.name) for entry in catalog.aside.values() if is_staged(entry.name))
     return [name for name in staged if named & relations_over([name], changed)]
+
+
+def inserts_over_tables(tables: Iterable[Query], catalog: Catalog) -> tuple[list[Query], Catalog]:
+    """(the staged changes of queries into sinks that read live tables that are to be staged: they are staged
+    anew behind these, the catalog without them).
+    """
+    names = {table.name.casefold() for table in tables}
+    changes = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
+    inserts = [q for q in changes if names & {name.casefold() for name in q.inputs}]
+    for query in (c for q in inserts for c in catalog.changes_of(promoted_name(q.name))):
+        for kind, entry in entries_of(query, catalog):
+            catalog = catalog.without(kind, entry)
+    return inserts, catalog
 
 
 def stands_alone(table: str, catalog: Catalog) -> bool:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Change, Member
+from streamsql.definitions import Change, Member, promoted_name
 from streamsql.errors import NameFault, RuleFault
 from streamsql.features.change import plan
-from streamsql.features.change.affected import affected_tables, views_over
+from streamsql.features.change.affected import affected_tables, inserts_over_tables, views_over
 from streamsql.features.change.plan import (
     entries_to_drop,
     not_staged,
@@ -38,6 +38,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import OpenChange, Plan
 from streamsql.plan.context import Context
 from streamsql.plan.plans import DefineChange, Direct, Drop
+from streamsql.plan.statements.existing import entries_of
 
 
 def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Change, ...]]:
@@ -122,8 +123,11 @@ def _end_change(statement: EndChange, context: Context) -> Plan:
     catalog, name = context.catalog, Name(context.open_change, statement.span)
     change = catalog.changes.get(name.value.casefold()) or Change(name.value)
     names = [member.value for member in members_staged(change, catalog)]
-    affected = affected_tables(names, catalog)
-    _, staged = planned_staging([q for q in affected if not catalog.staged(q.name)], context, name.span)
+    to_stage = [query for query in affected_tables(names, catalog) if not catalog.staged(query.name)]
+    inserts, without = inserts_over_tables(to_stage, catalog)
+    _, staged = planned_staging(to_stage, replace(context, catalog=without), name.span)
+    for query in (c for insert in inserts for c in catalog.changes_of(promoted_name(insert.name))):
+        staged = staged.having(*(getattr(catalog, k)[e.casefold()] for k, e in entries_of(query, catalog)))
     whole = with_affected(change, catalog)
     after = staged.having(whole) if whole.members else staged.without("changes", change.name)
     return OpenChange(statement, "", after)

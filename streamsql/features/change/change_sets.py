@@ -6,17 +6,18 @@ Which set is open belongs to the session; the set itself is in the catalog.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
-from streamsql.definitions import PROMOTED, Change, before_name
-from streamsql.errors import RuleFault
-from streamsql.features.change.affected import affected_tables
+from streamsql.definitions import PROMOTED, Change, before_name, promoted_name
+from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.features.change.affected import affected_tables, inserts_over_tables
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of
 from streamsql.features.change.run import OF_SINGLE_CHANGES, promote, roll_back
 from streamsql.features.change.stage_plan import Staging, planned_staging
-from streamsql.features.change.staging import stage_definition, stage_tables, with_message
+from streamsql.features.change.staging import drop_staged, stage_definition, stage_tables, with_message
 from streamsql.features.change.statement import (
     BeginChange,
     Compare,
@@ -28,10 +29,12 @@ from streamsql.features.change.statement import (
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
-from streamsql.plan.statements.staged_tables import staging_of
-from streamsql.results import Compared, Done, Result
+from streamsql.plan.statements.staged_tables import staging_of, staging_of_insert
+from streamsql.results import Compared, Done, Result, Started
+from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
+from streamsql.runtime.handlers.start_stop import start_statement
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.generations import CURRENT, Generations
 
@@ -53,9 +56,20 @@ def end_change(parts: SessionParts, statement: EndChange) -> Result:
     change = catalog.changes.get(name.value.casefold()) or Change(name.value)
     names = [member.value for member in members_staged(change, catalog)]
     to_stage = [q for q in affected_tables(names, catalog) if _is_to_be_staged(parts, q.name)]
-    planned_staging(to_stage, parts.context(), statement.span)
+    inserts, without = inserts_over_tables(to_stage, catalog)
+    planned_staging(to_stage, replace(parts.context(), catalog=without), statement.span)
     statements = [staging_of(query, catalog) for query in to_stage]
-    staged = stage_tables(parts, statements, statement.span)
+    again = [staging_of_insert(query) for query in inserts]
+    for query in inserts:
+        drop_staged(parts, promoted_name(query.name), statement)
+    try:
+        staged = stage_tables(parts, statements, statement.span)
+    except BaseException:
+        for insert in again:
+            with suppress(StreamsqlError):
+                start_statement(parts.under(CancelToken()), insert)
+        raise
+    staged += [started for i in again if isinstance(started := start_statement(parts, i), Started)]
     change = with_affected(change, parts.catalog)
     parts.open_change.clear()
     if not change.members:

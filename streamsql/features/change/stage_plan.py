@@ -274,7 +274,9 @@ def cannot_follow(kind: str, name: str, fault: StreamsqlError, place: Span) -> R
     return RuleFault(
         f"the {kind} {name} cannot be computed from the change",
         detail="\n".join(filter(None, (fault.message, fault.detail))),
-        hint=f"BEGIN CHANGE name; …; CREATE OR REPLACE {kind.upper()} {quote_name(name)} …; END CHANGE;",
+        hint=fault.hint
+        if fault.code == "IN_USE"
+        else f"BEGIN CHANGE name; …; CREATE OR REPLACE {kind.upper()} {quote_name(name)} …; END CHANGE;",
         span=place,
         code=fault.code,
     )

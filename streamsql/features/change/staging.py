@@ -155,8 +155,8 @@ def stage_tables(parts: SessionParts, statements: Iterable[CreateLiveTable], pla
 
 
 def drop_staged(parts: SessionParts, table: str, statement: Statement) -> None:
-    """Remove the staged change of a live table, if it is there."""
-    query, parts = parts.catalog.staged(table), parts.under(CancelToken())
-    if query is not None:
+    """Remove the staged change of a live table or a query into a sink, if it is there."""
+    parts = parts.under(CancelToken())
+    for query in parts.catalog.changes_of(table):
         drop = Drop("staged change of", table, tuple(entries_of(query, parts.catalog)))
         create_drop.PLANS[Drop](parts, drop, statement)

@@ -196,7 +196,7 @@ def _with_history(statement: CreateLiveTable, clause: BackfillClause, context: C
 def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:
     """The statement that builds a staged change, as a live table of its own. Raises NameFault, RuleFault."""
     name, catalog = statement.name, context.catalog
-    reading = [q.name for q in catalog.readers_of(name.value) if is_staged(q.name)]
+    reading = [q.name for q in catalog.readers_of(name.value) if is_staged(q.name) and not is_before(q.name)]
     if reading and catalog.staged(name.value) is None:
         tables = ", ".join(quote_name(promoted_name(reader)) for reader in reading)
         raise NameFault(

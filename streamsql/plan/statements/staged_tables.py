@@ -1,4 +1,4 @@
-"""The statement that stages a live table as it is defined, or as its staged change is."""
+"""The statements that stage what is defined, or staged, once more."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from streamsql.errors import Source, Span
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.statements.base import Fragment
+from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.live_table import CreateLiveTable
 
 
@@ -19,8 +20,20 @@ def staging_of(query: Query, catalog: Catalog) -> CreateLiveTable:
     sink = in_use(catalog.sinks[query.sinks[0].casefold()])
     statement = parse_text(Source("", renamed(query).sql(sink)))
     assert isinstance(statement, CreateLiveTable)
-    body = Fragment(query.text, Span(0, 0), Origin.of(Span(0, 0)))  # with its secrets
-    return replace(statement, query=statement.query if query.backfill else body, or_replace=True, staged=True)
+    body = statement.query if query.backfill else _body(query)
+    return replace(statement, query=body, or_replace=True, staged=True)
+
+
+def staging_of_insert(change: Query) -> Insert:
+    """The statement that stages a query into a sink with the definition of its staged change."""
+    statement = parse_text(Source("", renamed(change).sql()))
+    assert isinstance(statement, Insert)
+    return replace(statement, query=_body(change))
+
+
+def _body(query: Query) -> Fragment:
+    """The SELECT of a query, with its secrets."""
+    return Fragment(query.text, Span(0, 0), Origin.of(Span(0, 0)))
 
 
 def in_use(sink: Sink) -> Sink:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import notes_of
+from conftest import Console, notes_of
 from failing_disk import STEPS, Crash, Disk
 from test_change import IDLE, crashing, refusal, said
 from test_reopened import Open, opened  # noqa: F401  the fixture
@@ -279,3 +279,33 @@ def test_a_crash_leaves_one_or_the_other_and_the_sink_follows(
         shutil.copy(tmp_path / "made.db", tmp_path / "x.db")
     assert set(outcomes) == {False, True}
     assert outcomes == sorted(outcomes)
+
+
+def test_end_change_stages_an_insert_anew_behind_the_live_table_that_it_reads(
+    console: Console, tmp_path: Path
+) -> None:
+    """It was staged before END CHANGE staged the live table, which reads a changed view."""
+    console.run(
+        f"""CREATE STREAM s (k STRING, n INT) USING values; INSERT INTO s VALUES ('a', 1), ('a', 2), ('b', 3);
+        CREATE TEMPORARY VIEW big AS SELECT k, n FROM s WHERE n > 1;
+        CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM big GROUP BY k;
+        CREATE SINK o USING json OPTIONS (path '{tmp_path}/out');
+        INSERT INTO o AS QUERY q SELECT k, total FROM t;"""
+        + IDLE
+        + """BEGIN CHANGE c;
+        INSERT INTO o AS QUERY q SELECT k, total * 10 AS total FROM t;
+        CREATE OR REPLACE TEMPORARY VIEW big AS SELECT k, n FROM s WHERE n > 2;
+        END CHANGE;"""
+        + IDLE
+    )
+    assert {row[0]: row[-1] for row in console.rows("SHOW STAGED;")} == dict.fromkeys(("t", "q", "big"), "c")
+    compared = {row[0]: row[1:] for row in console.rows("COMPARE CHANGE c;")}
+    assert compared == {"t": (2, 1, 1, 0, 0), "q": (2, 1, 1, 0, 1)}
+    console.run("PROMOTE CHANGE c;" + IDLE)
+    assert console.rows("SELECT * FROM t;") == [("b", 3)]
+    written: dict[tuple[str, int], int] = {}
+    for file in (tmp_path / "out").rglob("*.json"):
+        for row in map(json.loads, file.read_text().splitlines()):
+            key = (row["k"], row["total"])
+            written[key] = written.get(key, 0) + (-1 if row["_op"].startswith("-") else 1)
+    assert {key for key, number in written.items() if number} == {("b", 30)}
