@@ -48,7 +48,7 @@ class Model:
         console.run("AWAIT QUERY ALL IDLE;")
         catalog = console.session.catalog
         least = {"": _least(catalog.streams["s"].query)}
-        least["$staged"] = _least(staged.query) if (staged := catalog.staged_stream("s")) else least[""]
+        least["$staged"] = _least(staged.query) if (staged := catalog.staged_definition("s")) else least[""]
         aggregates = {"": _aggregate(catalog.queries["t"].text)}
         if catalog.staged("t"):
             aggregates["$staged"] = _aggregate(catalog.queries["t$staged"].text)
