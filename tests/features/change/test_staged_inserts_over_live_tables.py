@@ -266,7 +266,7 @@ def test_a_crash_leaves_one_or_the_other_and_the_sink_follows(
         monkeypatch,
         statement,
         disk_at=lambda at: DiskOfHandOver(at, Crash),
-        by=2 if kind == "jdbc" else 4,
+        by=4 if kind == "jdbc" else 8,
     ):
         assert console.warnings == []
         (in_use,) = (row[-1] for row in console.rows("SHOW GENERATIONS OF q;") if row[2] == "in use")
