@@ -21,7 +21,7 @@ from streamsql.features.change.promote_query import (
     take_over_query,
     way_back,
 )
-from streamsql.features.change.readers import going_on, to_roll_back, with_asides
+from streamsql.features.change.promoted_readers import going_on, to_roll_back, with_asides
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,

@@ -18,7 +18,7 @@ from streamsql.errors import StreamsqlError
 from streamsql.features.project.comparison import Change, Comparison, compare, renames_of
 from streamsql.features.project.definition_set import DefinitionSet, wanted
 from streamsql.features.project.project_folder import Part, files_of, read_project
-from streamsql.features.project.staged_inserts import queries_to_stage
+from streamsql.features.project.sink_differences import queries_to_stage
 from streamsql.output.control_characters import harmless
 from streamsql.output.printer import Printer
 from streamsql.plan.chosen_dialect import translation_of

@@ -10,7 +10,7 @@ from streamsql.definitions import Stream
 from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, is_altered, written
 from streamsql.features.project.plan_command import Project, shown_kind
 from streamsql.features.project.project_folder import Key, Part, edited, is_endless, needed
-from streamsql.features.project.staged_inserts import staged_insert
+from streamsql.features.project.sink_differences import staged_insert
 from streamsql.language.script import Written
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.stream import CreateStream

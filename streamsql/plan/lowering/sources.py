@@ -92,10 +92,11 @@ def stream_of_view(table: Table, catalog: Catalog) -> Stream | None:
     if query is None:
         return None
     text = table.text[query.start : query.end].strip()
+    others = catalog.without("tables", table.name)  # --check may see views that read each other
     for relation in read_query(text).relations:
-        over = catalog.tables.get(relation.name.casefold())
+        over = others.tables.get(relation.name.casefold())
         if not isinstance(catalog.relation(relation.name), Stream) and (
-            over is None or over is table or stream_of_view(over, catalog) is None
+            over is None or stream_of_view(over, others) is None
         ):
             return None
     return Stream(table.name, query=text)
