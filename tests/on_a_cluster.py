@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import MASTER, ROOT, Console, notes_of
+from data_files import put_whole
 from scripts import run_here
 
 from streamsql.output.script_runner import read_file
@@ -38,7 +39,7 @@ def fails_once(batch, batch_id):
 
 def feed(folder: Path, name: str, *words: str) -> None:
     (folder / "in").mkdir(exist_ok=True)
-    (folder / "in" / name).write_text("".join(f"{word}\n" for word in words))
+    put_whole(folder / "in" / name, "".join(f"{word}\n" for word in words))
 
 
 def test_state_stop_start_drain_and_the_partitions_of_a_new_checkpoint(

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from conftest import drop_tables
-from test_accounts import agree, lost_rows, places, put
+from data_files import put_whole
+from test_accounts import agree, lost_rows, places
 from test_reopened import Open, opened  # noqa: F401
 from test_server import Host
 from test_server import rows_of as rows_on
@@ -343,7 +344,7 @@ def come_about(console: Any, folder: Path, situation: Situation) -> None:
         if isinstance(step, str):
             type_in(step)
         elif isinstance(step, tuple):
-            put(folder / step[0], step[1])
+            put_whole(folder / step[0], step[1])
         else:
             step(folder)
         idle(console)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 from test_reopened import Open, Opened, opened  # noqa: F401
 
 from streamsql.cli.open_workspace import console_beside
@@ -119,7 +120,7 @@ def test_a_table_with_a_relative_path_that_is_here_is_told_where_spark_looks(
     console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     (tmp_path / "data").mkdir()
-    put(tmp_path / "data" / "a.json", '{"k": "a"}')
+    put_whole(tmp_path / "data" / "a.json", '{"k": "a"}')
     monkeypatch.chdir(tmp_path)
     (created,) = console.run(f"CREATE TABLE near (k STRING) USING json {path};")
     (note,) = created.notes
@@ -168,13 +169,6 @@ class Places:
     bar: tuple[str, str]
     progress: list[dict[str, Any]]
     script: str
-
-
-def put(file: Path, rows: str) -> None:
-    """Put a whole file into a folder that a query reads: it could list one that is still being written."""
-    whole = file.parent.with_name(f"{file.parent.name}-{file.name}")
-    whole.write_text(rows)
-    whole.rename(file)
 
 
 def places(console: Any, query: str, stream: str) -> Places:
@@ -276,7 +270,7 @@ def test_late_rows_of_an_updating_query(console: Console, tmp_path: Path) -> Non
         AWAIT QUERY u IDLE;"""
     )
     late = "".join(f"x,2024-05-01 10:0{n}:00\n" for n in range(5))
-    put(folder / "2.csv", f"{late}d,2024-05-01 15:01:00\n")
+    put_whole(folder / "2.csv", f"{late}d,2024-05-01 15:01:00\n")
     console.run("AWAIT QUERY u IDLE;")
     told = places(console, "u", "s")
     # Spark drops the five rows after it has combined those of a window: it counts one.
@@ -325,7 +319,7 @@ def test_malformed_rows_a_file_that_grew_and_a_file_of_the_future(console: Conso
     os.utime(tmp_path / "2.csv", (future, future))
     (tmp_path / "2.csv").rename(folder / "2.csv")
     console.run("AWAIT QUERY u IDLE;")
-    put(folder / "3.csv", "10,11\n")
+    put_whole(folder / "3.csv", "10,11\n")
     told = places(console, "u", "s")
     assert told.why.code == "FILES_TOO_OLD"
     assert told.why.verdict == (
@@ -393,7 +387,7 @@ def test_tomorrow(opened: Open, tmp_path: Path, eventually: Callable[..., None])
         "nothing new: all that the source has was read before this start, 2 rows"
     )
     assert told.why.proposal == ""
-    put(folder / "2.csv", "c,2024-05-01 14:00:00\n")
+    put_whole(folder / "2.csv", "c,2024-05-01 14:00:00\n")
     console.run("AWAIT QUERY v IDLE;")
     told = places(console, "v", "s")
     assert (told.shown["rows in"], told.shown["rows out"]) == (3, 3)

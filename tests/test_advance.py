@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Console
+from data_files import put_whole
 
 from streamsql.errors import Cancelled, NameFault, RuleFault
 from streamsql.results import Done
@@ -118,7 +119,7 @@ def test_flush_of_files_that_were_read_to_their_end(console: Console, tmp_path: 
     assert rows(console, ends) == closed
     assert {r[0]: r[1] for r in console.rows("SHOW QUERIES;")} == {"q": "finished"}
     # The query resumes: an event before the flush is late, a later one counts.
-    (folder / "b.csv").write_text("a,2024-05-01 12:08:00\na,2024-05-01 13:01:00\n")
+    put_whole(folder / "b.csv", "a,2024-05-01 12:08:00\na,2024-05-01 13:01:00\n")
     console.run("FLUSH QUERY q;")
     assert rows(console, ends) == [*closed, ("2024-05-01 13:05:00", "1")]
     # Another FLUSH does not move event time on any further.

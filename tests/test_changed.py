@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.output.error_text import format_error
@@ -44,7 +45,7 @@ class Place:
 
     def feed(self, name: str, *rows: tuple[int, str, str]) -> None:
         lines = [json.dumps({"id": i, "user": u, "ts": f"2026-01-01T{t}:00"}) for i, u, t in rows]
-        (self.folder / "in" / f"{name}.json").write_text("\n".join(lines) + "\n")
+        put_whole(self.folder / "in" / f"{name}.json", "\n".join(lines) + "\n")
 
     def insert(self, select: str, *, clauses: str = "", sink: str = "out") -> list[str]:
         """Run an INSERT on the checkpoint to its end. Returns the notes of its start."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from broker import Broker
 from conftest import Console, notes_of
+from data_files import put_whole
 
 from streamsql.errors import QueryFault, StreamsqlError
 
@@ -74,7 +75,7 @@ def test_changes_are_messages_and_a_table_of_them_follows(kafka: Broker, console
 @pytest.mark.slow
 def test_what_is_no_change_of_a_row(console: Console, tmp_path: Path) -> None:
     def write(name: str, *lines: object) -> None:
-        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        put_whole(tmp_path / name, "".join(json.dumps(line) + "\n" for line in lines))
 
     write(
         "1.json",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from broker import Broker
 from conftest import Console
+from data_files import put_whole
 
 from streamsql.errors import InputFault, RuleFault
 
@@ -125,7 +126,7 @@ def test_late_rows_of_files_in_folders_after_a_restart(console: Console, tmp_pat
     def put(day: int, name: str, *lines: str) -> None:
         folder = tmp_path / "in files" / f"day={day}"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+        put_whole(folder / name, "".join(f"{line}\n" for line in lines))
 
     put(1, "a.csv", "1,2024-05-01 12:00:00", "2,2024-05-01 14:00:00")
     console.run(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Console
+from data_files import put_whole
 from test_queries import status
 from test_stopping import Gate, numbers
 
@@ -171,7 +172,7 @@ def test_a_file_that_goes_before_its_turn_is_left_out(
     """As Spark does it: the files of a micro-batch are looked up again when it begins."""
     for number in (1, 2):
         file = folder / "in" / f"{number}.json"
-        file.write_text(f'{{"a": {number}}}\n')
+        put_whole(file, f'{{"a": {number}}}\n')
         os.utime(file, (number, number))  # the older one is read first
     gate = Gate(console, folder)
     console.run(

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import Console
+from data_files import put_whole
 from pyspark.sql.types import LongType, StructType
 from scripts import run_here
 from test_explain import program, run_program, table, then
@@ -235,7 +236,7 @@ def test_an_input_that_is_replaced_or_stopped(console: Console) -> None:
 def test_a_bounded_script_ends_with_the_last_snapshot(spark: Any, tmp_path: Path) -> None:
     for n in range(3):
         (tmp_path / "in").mkdir(exist_ok=True)
-        (tmp_path / "in" / f"{n}.csv").write_text(f"a,{n}\nb,{n}\n")
+        put_whole(tmp_path / "in" / f"{n}.csv", f"a,{n}\nb,{n}\n")
     script = f"""
         CREATE STREAM words (word STRING, n INT) USING csv OPTIONS (path '{tmp_path}/in', maxFilesPerTrigger 1);
         CREATE LIVE TABLE counts TRIGGER AVAILABLE NOW AS SELECT word, count(*) AS c FROM words GROUP BY word;

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import drop_tables, notes_of
+from data_files import put_whole
 from scripts import run_process
 from terminal import Terminal
 
@@ -114,7 +115,7 @@ def test_what_drop_query_drops_comes_back(opened: Open, tmp_path: Path) -> None:
         AWAIT QUERY ALL IDLE;"""
     )
     assert said(console, "DROP QUERY ALL;").endswith("with the live tables t1, t2; UNDROP; brings them back")
-    (tmp_path / "in" / "b.json").write_text('{"id": "y", "n": 5}\n')
+    put_whole(tmp_path / "in" / "b.json", '{"id": "y", "n": 5}\n')
     console = opened()
     assert console.rows("SHOW QUERIES;") == []
     assert said(console, "UNDROP;") == "t1, t2 restored; START QUERY ALL; resumes them"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 
 from streamsql.errors import RuleFault, Source, StreamsqlError
 from streamsql.language.parser import parse_text
@@ -46,7 +47,7 @@ def test_columns_are_inferred_once_and_kept(console: Console, tmp_path: Path) ->
     (tmp_path / "in" / "a.csv").write_text("id,price,at\n1,2.5,2024-01-01 00:00:00\n")
     result = console.run(f"CREATE STREAM s USING csv OPTIONS (path '{tmp_path}/in', header true);")[0]
     assert notes_of(result) == ("columns of s, as inferred and recorded: id int, price double, at timestamp",)
-    (tmp_path / "in" / "b.csv").write_text("id,price,at\n2,3,2024-01-02 00:00:00\n")
+    put_whole(tmp_path / "in" / "b.csv", "id,price,at\n2,3,2024-01-02 00:00:00\n")
     rows = console.run("SELECT * FROM s;")[0]
     assert isinstance(rows, Rows)
     assert rows.columns == ("id", "price", "at")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 from sql_cases import results_of
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
@@ -180,7 +181,7 @@ def test_a_query_that_has_failed_is_started_and_a_stopped_one_is_not(
         CREATE LIVE TABLE t AS SELECT * FROM s; CREATE LIVE TABLE u AS SELECT * FROM s;
         AWAIT QUERY ALL IDLE; STOP QUERY u;"""
     )
-    (folder / "2.csv").write_text("a,b,c\n2,y,5\n")
+    put_whole(folder / "2.csv", "a,b,c\n2,y,5\n")
     with pytest.raises(StreamsqlError) as caught:
         console.run("AWAIT QUERY t IDLE;")
     assert caught.value.code == "HEADER_MISMATCH"

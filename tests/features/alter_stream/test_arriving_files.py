@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Console
+from data_files import put_whole
 
 from streamsql.errors import StreamsqlError
 from streamsql.runtime.queries.null_columns import MANY
@@ -49,7 +50,7 @@ def test_a_second_file(console: Console, folder: Path, case: str) -> None:
         f"""CREATE STREAM s (a INT, b STRING) USING {form} OPTIONS (path '{folder}'{header});
         CREATE LIVE TABLE t AS SELECT * FROM s; CREATE LIVE TABLE one AS SELECT b FROM s; AWAIT QUERY ALL IDLE;"""
     )
-    (folder / f"2.{form}").write_text(f"{text}\n")
+    put_whole(folder / f"2.{form}", f"{text}\n")
     if row is FAILS:
         for query in ("t", "one"):
             with pytest.raises(StreamsqlError) as caught:
@@ -64,7 +65,7 @@ def test_a_second_file(console: Console, folder: Path, case: str) -> None:
 
 def test_by_position_columns_are_taken_as_they_come(console: Console, folder: Path) -> None:
     (folder / "1.csv").write_text("a,b\n1,2\n")
-    (folder / "2.csv").write_text("b,a\n2,1\n")
+    put_whole(folder / "2.csv", "b,a\n2,1\n")
     options = f"path '{folder}', header 'true', enforceSchema 'true'"
     console.run(f"CREATE STREAM s (a INT, b INT) USING csv OPTIONS ({options});")
     assert console.rows("SELECT * FROM s ORDER BY a;") == [(1, 2), (2, 1)]
@@ -78,7 +79,7 @@ def test_a_column_without_values_is_told_once(
 
     def put(number: int, rows: int, **values: Any) -> None:
         line = json.dumps(values)
-        (folder / f"{number}.json").write_text(f"{line}\n" * rows)
+        put_whole(folder / f"{number}.json", f"{line}\n" * rows)
         console.run("AWAIT QUERY t IDLE;")
 
     console.run(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 from failing_disk import Crash, Disk
 from test_reopened import Open, Opened, opened  # noqa: F401  the fixture
 
@@ -415,7 +416,7 @@ def test_a_crash_leaves_one_or_the_other_whole(
 def test_a_limited_change_reads_so_many_files_in_a_second(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for n in range(6):
-        (tmp_path / "in" / f"{n}.json").write_text(f'{{"k": "a", "n": {n}}}\n')
+        put_whole(tmp_path / "in" / f"{n}.json", f'{{"k": "a", "n": {n}}}\n')
     console = opened()
     console.run(
         f"CREATE STREAM s (k STRING, n INT) USING json OPTIONS (path '{tmp_path}/in');" + TOTALS + IDLE

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 from test_change import IDLE, crashing, refusal, said
 from test_reopened import Open, opened  # noqa: F401  the fixture
 
@@ -286,7 +287,7 @@ def test_what_else_meets_a_staged_stream(opened: Open) -> None:
 def test_files_are_read_from_another_folder(opened: Open, tmp_path: Path) -> None:
     for name, n in (("old", 1), ("new", 5)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "a.json").write_text(f'{{"k": "a", "n": {n}}}\n')
+        put_whole(tmp_path / name / "a.json", f'{{"k": "a", "n": {n}}}\n')
     console = opened()
     console.run(
         f"CREATE STREAM s USING json OPTIONS (path '{tmp_path}/old');"
@@ -297,7 +298,7 @@ def test_files_are_read_from_another_folder(opened: Open, tmp_path: Path) -> Non
     console.run("PROMOTE s;" + IDLE + "VERIFY LIVE TABLE t;")
     again = opened()
     assert again.warnings == []
-    (tmp_path / "new" / "b.json").write_text('{"k": "a", "n": 2}\n')
+    put_whole(tmp_path / "new" / "b.json", '{"k": "a", "n": 2}\n')
     again.run("START QUERY ALL;" + IDLE)
     assert again.rows("SELECT * FROM t;") == [("a", 7)]
     again.run("ROLLBACK s;" + IDLE)

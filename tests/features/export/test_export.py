@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 
 from streamsql.definitions import Query
 from streamsql.errors import StreamsqlError
@@ -32,7 +33,7 @@ CLICKS = "CREATE STREAM clicks (word STRING, at TIMESTAMP) USING csv OPTIONS (pa
 
 def feed(folder: Path, name: str, rows: list[tuple[str, str]]) -> None:
     (folder / "in").mkdir(exist_ok=True)
-    (folder / "in" / name).write_text("".join(f"{word},2024-05-01 {at}:00\n" for word, at in rows))
+    put_whole(folder / "in" / name, "".join(f"{word},2024-05-01 {at}:00\n" for word, at in rows))
 
 
 def spark_submit(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 from test_advance import refusal
 
 from streamsql.errors import InputFault, RuleFault
@@ -179,7 +180,7 @@ def test_event_times_of_each_stream_of_a_join(console: Console, tmp_path: Path) 
         )
     joined = "SELECT at, bt FROM a JOIN b ON a.id = b.id AND bt BETWEEN at AND at + INTERVAL 1 HOUR"
     console.run(f"CREATE LIVE TABLE t AS {joined}; AWAIT QUERY t IDLE;")
-    (tmp_path / "a" / "2.json").write_text('{"id": 9, "at": "2024-05-01 12:04:00"}')
+    put_whole(tmp_path / "a" / "2.json", '{"id": 9, "at": "2024-05-01 12:04:00"}')
     console.run("AWAIT QUERY t IDLE;")
     assert dict(console.rows("DESCRIBE STREAM a;"))["event times in t"] == (
         "4 rows in 2 micro-batches: 2024-05-01 12:00:00 to 2024-05-01 12:20:00, NULL in 1, late by at most 16 minutes"

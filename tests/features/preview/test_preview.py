@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import Console, notes_of
+from data_files import put_whole
 from previews import look, taken
 from scripts import run_here
 
@@ -35,7 +36,7 @@ ROOMS = (
 def write(folder: Path, name: str, *lines: Any) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    (folder / name).write_text("".join(f"{t}\n" for t in texts))
+    put_whole(folder / name, "".join(f"{t}\n" for t in texts))
     return folder
 
 

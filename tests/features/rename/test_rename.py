@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from data_files import put_whole
 from failing_disk import Crash, Disk
 from test_reopened import Open, opened, said  # noqa: F401  the fixture
 
@@ -41,7 +42,7 @@ class Files:
         for file in self.folder.iterdir():
             file.unlink()
         self.number += 1
-        (self.folder / f"{self.number}.json").write_text(f'{{"k": "{k}", "n": {n}}}\n')
+        put_whole(self.folder / f"{self.number}.json", f'{{"k": "{k}", "n": {n}}}\n')
 
 
 @pytest.fixture

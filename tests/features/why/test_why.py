@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from broker import Broker
 from conftest import Console
+from data_files import put_whole
 from test_reopened import Open, opened  # noqa: F401
 from why_answers import resolved, texts, why
 
@@ -203,7 +204,7 @@ def test_g_one_input_holds_the_watermark(console: Console) -> None:
 def test_g_an_input_without_events_holds_the_watermark(console: Console, tmp_path: Path) -> None:
     for name, text in {"a": "1,2024-05-01 12:00:00\n2,2024-05-01 13:00:00\n", "b": ""}.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "a.csv").write_text(text)
+        put_whole(tmp_path / name / "a.csv", text)
         console.run(
             f"CREATE STREAM {name} (id INT, at TIMESTAMP) USING csv OPTIONS (path '{tmp_path}/{name}') {WATERMARK};"
         )

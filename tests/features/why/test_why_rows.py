@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from broker import Broker
 from conftest import Console
+from data_files import put_whole
 from test_why import WATERMARK
 from why_answers import resolved, texts, why
 
@@ -28,7 +29,7 @@ HOURLY = "SELECT window.start AS since, count(*) AS n FROM s GROUP BY window(at,
 def files(folder: Path, **contents: str) -> Path:
     folder.mkdir(exist_ok=True)
     for name, text in contents.items():
-        (folder / name.replace("__", ".")).write_text(text)
+        put_whole(folder / name.replace("__", "."), text)
     return folder
 
 

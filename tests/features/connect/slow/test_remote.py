@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from broker import certificate
 from conftest import notes_of
+from data_files import put_whole
 from scripts import run_process
 from spark_cluster import java_command
 
@@ -161,7 +162,7 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     assert isinstance(watched, Live)
     assert watched.take(9, 0, ("word", False)).rows == [("cat", 1), ("dog", 1)]
     assert watched.changes(9, 0, None).total == 2
-    (tmp_path / "in" / "b.csv").write_text("word,at\ncat,2024-05-01 12:09:00\n")
+    put_whole(tmp_path / "in" / "b.csv", "word,at\ncat,2024-05-01 12:09:00\n")
     eventually(lambda: watched.take(9, 0, ("word", False)).rows == [("cat", 2), ("dog", 1)])
     eventually(lambda: watched.changes(9, 2, None).rows == [("-D", "cat", 1), ("+I", "cat", 2)])
     assert watched.status().status == "running"
@@ -224,7 +225,7 @@ def test_a_live_table_over_live_tables_and_streams_is_refused_with_what_does_the
     """It would not follow the live table; what the hint says is tried."""
     for name in ("orders", "customers"):
         (tmp_path / name).mkdir()
-    (tmp_path / "customers" / "1.csv").write_text("x,Xaver\n")
+    put_whole(tmp_path / "customers" / "1.csv", "x,Xaver\n")
     console = Remote(server, tmp_path)
     console.run(MIXED.format(tmp_path))
     for text in (JOIN.format("customers"), "SELECT dim FROM agg UNION ALL SELECT customer FROM customers"):
@@ -240,7 +241,7 @@ def test_a_live_table_over_live_tables_and_streams_is_refused_with_what_does_the
     assert "JOINED_ONCE" in {note.code for note in started.notes}
     console.run("AWAIT QUERY ALL IDLE;")
     assert console.rows("SELECT * FROM m;") == []
-    (tmp_path / "orders" / "1.csv").write_text("x\nx\n")
+    put_whole(tmp_path / "orders" / "1.csv", "x\nx\n")
     console.run("AWAIT QUERY ALL IDLE;")
     assert console.rows("SELECT * FROM m;") == [("Xaver", 2)]
     assert console.rows("SELECT * FROM once;") == []
@@ -254,7 +255,7 @@ def test_a_live_table_over_live_tables_and_streams_is_refused_with_what_does_the
 def test_watched_selects_charts_and_pivots(server: Server, tmp_path: Path) -> None:
     """They work, or are refused with a clear word."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "1.csv").write_text("1,x,2\n1,x,3\n2,y,4\n1,y,7\n")
+    put_whole(tmp_path / "in" / "1.csv", "1,x,2\n1,x,3\n2,y,4\n1,y,7\n")
     console = Remote(server, tmp_path)
     console.run(
         f"""CREATE STREAM sales (hour INT, class STRING, n INT) USING csv OPTIONS (path '{tmp_path}/in');
