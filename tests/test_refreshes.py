@@ -232,6 +232,17 @@ def test_an_input_that_is_replaced_or_stopped(console: Console) -> None:
     assert of_live_table(console, "top")["remark"] == "it is stopped; START QUERY top; refreshes it again"
 
 
+def test_a_live_table_keeps_nothing_of_readers_that_have_stopped(console: Console) -> None:
+    console.run(COUNTS + TOP + "INSERT INTO words VALUES ('a', 1); AWAIT QUERY top IDLE;")
+    counts = console.session.live.loaded("counts")
+    watchers = len(counts.watchers)
+    for _ in range(3):
+        console.run("STOP QUERY top; STOP QUERY counts; START QUERY counts; START QUERY top;")
+        console.run("INSERT INTO words VALUES ('b', 1); AWAIT QUERY top IDLE;")
+    assert console.rows("SELECT * FROM top;") == [("b", 3), ("a", 1)]
+    assert len(counts.watchers) == watchers
+
+
 @pytest.mark.slow
 def test_a_bounded_script_ends_with_the_last_snapshot(spark: Any, tmp_path: Path) -> None:
     for n in range(3):

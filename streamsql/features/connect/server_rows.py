@@ -59,6 +59,11 @@ class ServerRows:
             self.watchers.append(tell)
             return self._now.table
 
+    def unwatch(self, tell: Watcher) -> None:
+        """Call the function no longer."""
+        with self._lock:
+            self.watchers = [watcher for watcher in self.watchers if watcher != tell]
+
     def in_result(self, table: Any) -> Any:
         return table
 

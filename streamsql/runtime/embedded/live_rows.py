@@ -202,6 +202,11 @@ class LiveRows:
             self.watchers.append(tell)
             return self.table
 
+    def unwatch(self, tell):
+        """Call `tell` no longer."""
+        with self._lock:
+            self.watchers = [watcher for watcher in self.watchers if watcher != tell]
+
     def rows(self):
         """(an Arrow table of the current rows, or None before the first batch; its version)."""
         with self._lock:

@@ -19,23 +19,29 @@ class Snapshots:
         self._lock = threading.Lock()
         self._groups = {}
         self._cuts = {}
+        self._tellers = {}
 
     def follow(self, key, tables):
         """Follow a group of live tables: {name: LiveRows}, in place of those followed under that key."""
         with self._lock:
-            before = self._groups.get(key, {})
+            before = list(self._groups.get(key, {}).values())
             self._groups[key] = dict(tables)
-        tell = self._teller(key)
+            tell = self._tellers.setdefault(key, self._teller(key))
         for rows in tables.values():
-            if not any(rows is old for old in before.values()):
+            if not any(rows is old for old in before):
                 rows.watch(tell)
+        for old in before:
+            if not any(rows is old for rows in tables.values()):
+                old.unwatch(tell)
         self.take(key)
 
     def leave(self, key):
         """Follow a group no longer."""
         with self._lock:
-            self._groups.pop(key, None)
+            before = self._groups.pop(key, {})
             self._cuts.pop(key, None)
+        for rows in before.values():
+            rows.unwatch(self._tellers[key])
 
     def newest(self, key):
         """{name: RowsAt} of a group; empty before all its tables have been seen after one micro-batch."""

@@ -147,8 +147,7 @@ class ChangesView:
             self._still = self._changes.copy() if still else None
 
     def close(self) -> None:
-        if self._batch in self.rows.watchers:
-            self.rows.watchers.remove(self._batch)
+        self.rows.unwatch(self._batch)
 
     def take(self, count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
         """See results.Live; changes are always in the order of arrival."""

@@ -355,8 +355,9 @@ class StreamingStart:
             if alone:
                 give_first_rows(parts, plan, self.choice.mode, self.env, rows)
             self.env[step.name] = rows
-            others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
-            rows.watchers[:] = list(others)
+            for watcher in rows.watchers:
+                if isinstance(getattr(watcher, "__self__", None), TableOutput):  # of a run before
+                    rows.unwatch(watcher)
             rows.watch(TableOutput(output, rows).watch)
         self.output = output if len(plan.live) == len(plan.targets) else None
 
