@@ -402,14 +402,19 @@ class Function:
 @dataclass(frozen=True)
 class Table:
     """A table or view of Spark's own, made in this session. streaming: a view over streams; live: the live
-    tables that a temporary view reads, as they were when it was created; text: of a view, the statement that
-    creates it.
+    tables that a temporary view reads, directly or through views; text: of a view, the statement that creates
+    it.
     """
 
     name: str
     streaming: bool = False
     live: tuple[str, ...] = ()
     text: str = ""
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is a view over streams or live tables."""
+        return self.streaming or bool(self.live)
 
 
 Aside = Stream | Table | Function

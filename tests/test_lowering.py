@@ -171,10 +171,10 @@ def as_streams(spark: Any, as_tables: Any, tmp_path_factory: pytest.TempPathFact
     root = tmp_path_factory.mktemp("streams")
     for table in ("clicks", "impressions", "store_sales"):
         as_tables.table(table).write.parquet(str(root / table))
-    make_tables(spark)
-    with fresh_console(spark, root) as console:
+    session = spark.newSession()  # its streams are no tables of the other tests
+    make_tables(session)
+    with fresh_console(session, root) as console:
         for name, (table, watermark) in STREAMS.items():
-            spark.catalog.dropTempView(name)
             options = f"OPTIONS (path '{root / table}')"
             console.run(f"CREATE STREAM {quote_name(name)} USING parquet {options} {watermark};")
         yield console

@@ -418,23 +418,6 @@ def test_an_insert_that_does_not_run_in_stages_names_another_way(console: Consol
     assert changes(tmp_path / "f") == [["+I", "b"]]
 
 
-def test_a_view_over_a_live_table_is_no_input(console: Console, tmp_path: Path) -> None:
-    console.run(
-        f"""{WORDS} CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM words GROUP BY word;
-        CREATE TEMPORARY VIEW v AS SELECT * FROM counts; CREATE TEMPORARY VIEW w AS SELECT * FROM v;
-        CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');"""
-    )
-    for statement in (
-        "CREATE LIVE TABLE x AS SELECT max(c) AS m FROM w;",
-        "CREATE LIVE TABLE x AS SELECT * FROM counts JOIN w USING (word);",
-        "INSERT INTO f SELECT * FROM w;",
-    ):
-        with pytest.raises(StreamsqlError) as caught:
-            console.run(statement)
-        assert caught.value.message == "w is a view over the live table counts, with the rows of its creation"
-        assert caught.value.hint.startswith("CREATE LIVE TABLE w_now AS …;")
-
-
 @pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("query", "rows"),

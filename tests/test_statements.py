@@ -22,6 +22,7 @@ from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement, StatementWithBlock, StatementWithBody
 from streamsql.language.statements.binder import FIELDS
 from streamsql.language.statements.registry import STATEMENTS, first_words
+from streamsql.language.statements.spark import Spark
 from streamsql.output.printer import Printer
 from streamsql.plan.context import Context
 from streamsql.plan.planner import PLANNERS, plan
@@ -185,6 +186,18 @@ def test_one_query_that_cannot_be_planned_does_not_reach_another(tmp_path: Path)
 def test_a_plan_tells_the_catalog_after_it(script: str, left: list[str], tmp_path: Path) -> None:
     _, catalog = planned(script, tmp_path)
     assert [*catalog.streams, *catalog.sinks, *catalog.queries] == left
+
+
+def test_the_doubt_about_a_statement_inside_another_has_its_place() -> None:
+    script = "SHOW STREAMS;\n\nEXPLAIN LIVE TABLE u;\nTEST 'x' BEGIN\n  EXPLAIN SINKS u;\nEND TEST;"
+    explained, tested = (parse(written, {}) for written in split_script(Source("a.sql", script))[1:])
+    assert isinstance(explained, StatementWithBody) and isinstance(tested, StatementWithBlock)
+    inside = tested.body[0]
+    assert isinstance(inside, StatementWithBody)
+    for statement, words in ((explained.body, "LIVE"), (inside.body, "SINKS")):
+        assert isinstance(statement, Spark) and statement.doubt is not None
+        place = statement.doubt.span
+        assert place is not None and script[place.start : place.end] == words
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,19 @@ def parse_text(
         read = parse_text(Source(source.name, statement.text), inner)
         return replace(read, read_as=read.read_as or statement.text)
     placed: Statement = located(statement, origin, text=source.text, span=origin.span(whole))
-    if isinstance(placed, Spark) and placed.doubt and placed.doubt.span:
-        placed.doubt.span = origin.span(placed.doubt.span)
+    for doubt in _doubts(placed):
+        if doubt.span:
+            doubt.span = origin.span(doubt.span)
     return placed
+
+
+def _doubts(statement: object) -> Iterator[SyntaxFault]:
+    """The doubts of a statement and of those inside it."""
+    if isinstance(statement, Spark) and statement.doubt:
+        yield statement.doubt
+    body = getattr(statement, "body", None)
+    for inside in body if isinstance(body, tuple) else (body,) if body else ():
+        yield from _doubts(inside)
 
 
 def _read(source: Source, tokens: list[Token], in_test: bool, *, chosen: bool) -> Statement | OwnText:

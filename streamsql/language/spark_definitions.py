@@ -291,15 +291,25 @@ def without_staged(text: str) -> str:
     return text[: word.start] + " " * len(word.text) + text[word.end :]
 
 
-def query_of_view(created: str, *, named: bool = True) -> Span | None:
-    """The place of the query in CREATE VIEW … AS; None without one. named: also of a view that names its
-    columns.
-    """
+def query_of_view(created: str) -> Span | None:
+    """The place of the query in CREATE VIEW … AS; None without one."""
     tokens = tokenize(created, strict=False)
     at = next((n for n, t in enumerate(tokens) if t.upper == "AS"), None)
-    if at is None or not (named or all(t.text != "(" for t in tokens[:at])):
-        return None
-    return Span(tokens[at].end, len(created))
+    return None if at is None else Span(tokens[at].end, len(created))
+
+
+def columns_of_view(created: str) -> tuple[str, ...]:
+    """The names that CREATE VIEW gives to its columns, as they are written; none without a list of them."""
+    tokens = tokenize(created, strict=False)
+    at = next(n for n, t in enumerate(tokens) if t.upper == "VIEW") + 1
+    while tokens[at].upper in _BEFORE_NAME:
+        at += 1
+    while tokens[at + 1].text == ".":
+        at += 2
+    if tokens[at + 1].text != "(":
+        return ()
+    end = next(n for n, t in enumerate(tokens) if n > at and t.text == ")")
+    return tuple(item[0].text for item in items_of(tokens[at + 2 : end]))
 
 
 def path_in_options(text: str) -> Span | None:

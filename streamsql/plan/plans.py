@@ -146,11 +146,15 @@ class Collect(Plan):
         if self.defines.renamed:
             return catalog.having(replace(table or Table(""), name=self.defines.renamed))
         creates = in_default(self.defines.creates)
-        live = tuple(t.name for t in self.reads.live if not t.is_view) if self.defines.temporary else ()
         if not creates:
             return catalog
         catalog = catalog.without("aside", before_name(creates))
-        return catalog.having(Table(creates, self.streaming, live, self.defines.text))
+        return catalog.having(replace(self.table(self.streaming), name=creates))
+
+    def table(self, streaming: bool) -> Table:
+        """The table or view that it creates. streaming: whether it is a view over streams."""
+        live = tuple(table.name for table in self.reads.live) if self.defines.temporary else ()
+        return Table(self.defines.creates, streaming, live, self.defines.text)
 
 
 @dataclass(frozen=True)

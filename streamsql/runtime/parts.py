@@ -21,7 +21,7 @@ from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStart
 from streamsql.runtime.engine.kept_tables import create_again, is_table
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
-from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
+from streamsql.runtime.engine.temporary_views import Deferred, RegisteredRelations, TemporaryViews
 from streamsql.runtime.hosting import Hosting
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.recorded_progress import Recorded, of_changes, of_checkpoint, of_late_rows
@@ -170,6 +170,7 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
             config.store, current, settings, places, temporary, queries, read_only=config.read_only
         ),
     )
+    current.subscribe(RegisteredRelations(engine).follow)
     events.subscribe(SparkStarted, lambda event: temporary.restore(event.spark))
     events.subscribe(SparkLost, lambda event: queries.lost(event.cause))
     return parts

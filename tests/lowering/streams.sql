@@ -76,3 +76,15 @@ SELECT id FROM `odd one` LIMIT ALL;
 SELECT c.id FROM checkpoint c WHERE c.value > 1;
 -- subquery-and-text
 SELECT id FROM clicks WHERE user IN (SELECT lower(c_first_name) FROM customer) LIMIT ALL;
+-- named-columns
+SELECT v.who, v.n FROM (SELECT user, id FROM clicks WHERE value > 1) AS v (who, n);
+-- named-columns-of-a-name
+SELECT a, count(*) AS c FROM views AS v (a, b, t) GROUP BY a;
+-- named-columns-with
+WITH q (who, n) AS (SELECT user, count(*) FROM clicks GROUP BY user) SELECT q.who, n + 1 AS m FROM q WHERE n > 1;
+-- named-columns-twice
+SELECT x, y FROM (SELECT id, id FROM clicks) AS v (x, y);
+-- named-columns-event-time
+SELECT window(at, '10 minutes').start AS w, count(*) AS c FROM (SELECT ts, id FROM events) AS v (at, n) GROUP BY window(at, '10 minutes');
+-- named-columns-join
+SELECT v.n, w.n2 FROM (SELECT id, user FROM clicks) AS v (n, u) JOIN (SELECT id, user FROM impressions) AS w (n2, u) USING (u);

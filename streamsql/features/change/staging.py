@@ -30,7 +30,6 @@ from streamsql.plan.basic_plans import Drop
 from streamsql.plan.plans import Collect, DefineFunction
 from streamsql.plan.stand_ins import given_stream
 from streamsql.plan.statements.existing import entries_of
-from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
@@ -107,7 +106,7 @@ def create_view(parts: SessionParts, statement: Spark) -> Table:
         streaming = bool(spark.table(plan.defines.written).isStreaming)
     except Exception as error:
         raise translate(error, statement, parts.catalog.relation_names()) from error
-    view = table_of(statement, plan, parts.catalog, streaming)
+    view = plan.table(streaming)
     parts.define(view)
     parts.temporary.remember(statement, plan.defines)
     return view

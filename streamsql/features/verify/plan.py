@@ -69,7 +69,7 @@ def verify(statement: Verify, context: Context) -> Plan:
     calls = calls_in((*sources.program, Assign("result", result)))
     sessions = any(op.window == "session_window" for op in lowered.shape.ops)
     within = any(isinstance(c.function, Attr) and c.function.name == _WITHIN for c in calls)
-    if within or lowered.as_text or any(op.kind == "stateful" for op in lowered.shape.ops):
+    if within or lowered.as_text or sources.views or any(op.kind == "stateful" for op in lowered.shape.ops):
         raise RuleFault(
             f"{query.name} cannot be verified: its SELECT does not run as a batch of DataFrame calls",
             detail="it has WITHIN WATERMARK or a stateful processor, or is sent to Spark as text",

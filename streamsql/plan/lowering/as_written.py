@@ -39,12 +39,12 @@ def as_written(text: str, sources: Sources) -> Lowered | None:
 
 
 def reads_own_relation(query: Query, catalog: Catalog) -> bool:
-    """Whether a query reads a stream, a live table, a view over a stream, or a call of a Python class that
+    """Whether a query reads a stream, a live table, a view over these, or a call of a Python class that
     keeps state.
     """
     for relation in query.relations:
         view = catalog.tables.get(relation.name.casefold())
-        if catalog.relation(relation.name) is not None or (view is not None and view.streaming):
+        if catalog.relation(relation.name) is not None or (view is not None and view.follows):
             return True
     return any(function.kind in ("processor", "") for function, _ in called(query.calls, catalog))
 
@@ -71,7 +71,7 @@ def _may_be_own(text: str, catalog: Catalog) -> bool:
     words = set(_WORD.findall(folded))
     if words & _OF_OWN_CLAUSES or {"distinct", "on"} <= words:
         return True
-    views = {name for name, table in catalog.tables.items() if table.streaming}
+    views = {name for name, table in catalog.tables.items() if table.follows}
     own = (catalog.streams, catalog.sinks, catalog.functions, views)
     if any(word in names for names in own for word in words):
         return True

@@ -151,12 +151,13 @@ class Relations(HiddenKeys):
         return replace(frame, names=frozenset({name.rpartition(".")[2].casefold()}))
 
     def with_names(self, frame: Frame, names: tuple[str, ...]) -> Frame:
-        """A relation whose columns an alias gives other names, which is left to Spark."""
-        self.leave("a list of names for the columns of a relation")
+        """A relation with other names for its columns, by their places."""
         shape = frame.shape.renamed(names)
         if shape is None:
             raise Unknown("a list of names for columns that are not known")
-        return replace(frame, shape=shape)
+        if frame.shape.hidden or frame.window:
+            self.leave("a list of names for the columns of a relation")
+        return replace(frame, node=frame.node.call("toDF", *names), shape=shape)
 
     def name_of(self, relation: Relation) -> str:
         """The name of a relation in sources: its own, or the replacement of a call or a state."""

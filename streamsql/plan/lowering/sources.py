@@ -18,9 +18,9 @@ from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream, Table, is_staged
-from streamsql.errors import Note, RuleFault, Span
+from streamsql.errors import NameFault, Note, RuleFault, Span
 from streamsql.language.query import Query, read_query
-from streamsql.language.spark_definitions import query_of_view
+from streamsql.language.spark_definitions import columns_of_view, query_of_view
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import Call
@@ -85,21 +85,30 @@ def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
 
 
 def stream_of_view(table: Table, catalog: Catalog) -> Stream | None:
-    """A temporary view over streams as a stream of its query; None for another table or view, with names for
-    its columns, or over what Spark looks up in the schema in which the view was created.
+    """A temporary view over streams, and live tables, as a stream of its query; None for another table or
+    view, or over what Spark looks up in the schema in which the view was created.
     """
-    query = query_of_view(table.text, named=False) if table.streaming and not table.live else None
+    query = query_of_view(table.text) if table.streaming else None
     if query is None:
         return None
     text = table.text[query.start : query.end].strip()
     others = catalog.without("tables", table.name)  # --check may see views that read each other
     for relation in read_query(text).relations:
         over = others.tables.get(relation.name.casefold())
-        if not isinstance(catalog.relation(relation.name), Stream) and (
-            over is None or stream_of_view(over, others) is None
+        if catalog.relation(relation.name) is None and (
+            over is None or (over.streaming or not over.live) and stream_of_view(over, others) is None
         ):
             return None
+    names = columns_of_view(table.text)
+    if names:
+        text = f"SELECT * FROM ({text}) AS {quote_name(table.name)} ({', '.join(names)})"
     return Stream(table.name, query=text)
+
+
+def with_views_as_streams(catalog: Catalog) -> Catalog:
+    """A catalog in which each view that is a `stream_of_view` is a stream."""
+    views = [stream_of_view(table, catalog) for table in catalog.tables.values() if table.streaming]
+    return catalog.having(*filter(None, views))
 
 
 def read_by_spark_alone(text: str, name: str, span: Span, catalog: Catalog) -> RuleFault | None:
@@ -111,7 +120,7 @@ def read_by_spark_alone(text: str, name: str, span: Span, catalog: Catalog) -> R
         if view is not None and view.streaming and stream_of_view(view, catalog) is None:
             return RuleFault(
                 f"{name} reads streams through the view {view.name}, which only Spark reads",
-                detail="the view names its columns, or reads tables or live tables, too",
+                detail="the view reads tables, too",
                 hint=f"CREATE STREAM {quote_name(view.name + '_2')} AS …; with the query of the view, and"
                 " read that",
                 span=span,
@@ -302,6 +311,13 @@ class Sources:
         if isinstance(entry, Sink):
             return self.live_table(entry, limit), Shape(keys=self.keys_of_live.get(entry.name.casefold()))
         table = self._spark_table(name)
+        gone = [live for live in table.live if self.catalog.relation(live) is None]
+        if gone:
+            raise NameFault(
+                f"the view {table.name} reads the live table {gone[0]}, which does not exist any more",
+                hint=f"CREATE LIVE TABLE {quote_name(gone[0])} AS …; or DROP VIEW {quote_name(table.name)};",
+                code="UNKNOWN_LIVE_TABLE",
+            )
         view = stream_of_view(table, self.catalog)
         if view is not None:
             return self.stream(view, keeps_keys=keeps_keys)
@@ -314,6 +330,14 @@ class Sources:
         table = self.catalog.tables.get(name.casefold(), Table(name))
         if is_staged(table.name):
             self.staged_views[table.name.casefold()] = table
+        for live in table.live:  # Spark reads the query of the view anew, and in it the live tables of now
+            entry = self.catalog.relation(live)
+            if not isinstance(entry, Sink):
+                continue
+            node = self.live_table(entry, None)
+            if not entry.is_view and live.casefold() not in self.views:
+                self.views.add(live.casefold())
+                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(live))))
         return table
 
     def free_variable(self, name: str) -> str:

@@ -37,7 +37,6 @@ from streamsql.plan.statements.staged_inserts import (
     insert_with_stages,
     may_run_in_stages,
 )
-from streamsql.plan.statements.stale_views import stale_view
 
 
 def insert(statement: Insert, context: Context) -> Plan:
@@ -83,9 +82,6 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
         return _insert_table(statement, lowered, sources, context)
     _check_columns(statement, sinks, lowered)
     if not lowered.shape.streaming:
-        stale = stale_view(statement.query, context.catalog)
-        if stale and not writes_once(statement):
-            raise stale
         if sources.live and not writes_once(statement):
             return insert_changes(statement, sinks, context)
         return _insert_static(statement, sinks, lowered, sources, context)

@@ -18,30 +18,29 @@ from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Refresh, Target
 from streamsql.plan.statements.query_parts import check_keys, no_late_rows
-from streamsql.plan.statements.stale_views import stale_view
 from streamsql.plan.streaming.rules import Choice
 
 
 def create_refreshed(statement: CreateLiveTable, sink: Sink, context: Context) -> Refresh | None:
     """CREATE LIVE TABLE whose SELECT reads live tables and no stream; None for another."""
-    named = (context.catalog.relation(r.name) for r in read_query(statement.query.text).relations)
-    stale = stale_view(statement.query, context.catalog)
-    if not stale and not any(isinstance(entry, Sink) for entry in named):
+    if not any(reads_live(r.name, context.catalog) for r in read_query(statement.query.text).relations):
         return None
     sources = context.sources()
     try:
         lowered = lower_fragment(statement.query, sources)
     except RuleFault:
         return None  # the plan of a query over streams says it, or has stages
-    if lowered.shape.streaming:
-        return None
-    if stale:
-        raise stale
-    if not sources.live:
+    if lowered.shape.streaming or not sources.live:
         return None
     _check_clauses(statement)
     query = Query(sink.name, (sink.name,), statement.query.text, live_table=True, restart=statement.restart)
     return refresh_plan(query, sink, statement.query, lowered, sources, context, statement.name.span)
+
+
+def reads_live(name: str, catalog: Catalog) -> bool:
+    """Whether a name is that of a live table, or of a temporary view over one."""
+    view = catalog.tables.get(name.casefold())
+    return view is not None and bool(view.live) or isinstance(catalog.relation(name), Sink)
 
 
 def refresh_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Refresh:

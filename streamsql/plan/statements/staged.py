@@ -18,6 +18,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.lowering.sources import with_views_as_streams
 from streamsql.plan.plans import Refresh, Run, Target
 from streamsql.plan.statements.change_queries import changes_plan
 from streamsql.plan.statements.query_parts import QueryParts, with_hidden_keys
@@ -51,6 +52,7 @@ def staged(
     """
     if fault.code not in REFUSED or (query.trigger and query.trigger.kind in ("continuous", "real_time")):
         raise fault
+    context = replace(context, catalog=with_views_as_streams(context.catalog))
     runs = runs_as_stage(query, sink, context)
     try:
         split = stages.split(body.text, query.name, context.catalog, runs, whole=inserts)

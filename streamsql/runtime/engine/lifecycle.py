@@ -243,6 +243,11 @@ class Engine:
         return self._spark is not None
 
     @property
+    def session(self) -> Any:
+        """The SparkSession; None while Spark does not run."""
+        return self._spark
+
+    @property
     def starting(self) -> bool:
         attempt = self._attempt
         return self._spark is None and attempt is not None and not attempt.done.is_set()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import glob
 import threading
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import Lit, Program, calls_in
-from streamsql.catalog import CurrentCatalog
+from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.option_values import in_full
 from streamsql.errors import EngineFault, Note, Source, StreamsqlError
 from streamsql.language.names_read import relations_of
@@ -20,6 +21,9 @@ from streamsql.language.tokens import quote_name
 from streamsql.language.view_paths import with_paths
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
+
+if TYPE_CHECKING:
+    from streamsql.runtime.engine.lifecycle import Engine
 
 Make = Callable[[Statement, Any, bool], None]
 
@@ -35,6 +39,30 @@ def with_full_paths(statement: Statement) -> Statement:
         return statement
     (written,) = split_script(Source("catalog.sql", f"{text};"))
     return parse(written, {}, literal=True)
+
+
+class RegisteredRelations:
+    """Removes the temporary views by which Spark has read streams and live tables, once these are gone: Spark
+    would go on to read them.
+
+    engine: that of the session.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._names = frozenset[str]()
+        self._lock = threading.Lock()
+
+    def follow(self, catalog: Catalog) -> None:
+        """Take the newest snapshot of the catalog. Raises nothing."""
+        live = (name for name, sink in catalog.sinks.items() if sink.is_live)
+        names = frozenset((*catalog.streams, *live))
+        with self._lock:
+            gone, self._names = self._names - names - catalog.tables.keys(), names
+        spark = self._engine.session
+        for name in gone if spark is not None else ():
+            with suppress(Exception):  # Spark has ended
+                spark.catalog.dropTempView(name)
 
 
 class TemporaryViews:

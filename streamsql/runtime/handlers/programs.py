@@ -38,7 +38,6 @@ from streamsql.language.view_paths import with_paths
 from streamsql.plan import plans
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
-from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, InfoRows, Result, Rows, Text, counted
 from streamsql.runtime.engine.arrow_rows import fetch_arrow
 from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
@@ -97,7 +96,7 @@ def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, exi
         streaming = informing(
             lambda: bool(parts.spark.table(plan.defines.written).isStreaming), plan.streaming
         )
-        view = table_of(statement, plan, parts.catalog, streaming)
+        view = plan.table(streaming)
         text = with_full_paths(statement).text if view.text else ""
         parts.update(
             lambda catalog: catalog.without("aside", before_name(view.name)).having(replace(view, text=text))

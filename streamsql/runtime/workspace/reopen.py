@@ -19,7 +19,6 @@ from streamsql.language.spark_definitions import definition_of, in_default
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
 from streamsql.plan import planner, plans
-from streamsql.plan.statements.stale_views import table_of
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
@@ -195,7 +194,7 @@ def take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         pass  # the files of a table are those of the console that holds the workspace
     elif isinstance(definition, plans.Collect) and definition.defines.creates:
         parts.temporary.remember(statement, definition.defines)
-        parts.define(table_of(statement, definition, parts.catalog, definition.streaming))
+        parts.define(definition.table(definition.streaming))
 
 
 def tables_in(store: Store) -> list[Table]:
