@@ -25,7 +25,7 @@ from streamsql.language.statements.watch import Watch
 from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
-from streamsql.plan.statements.stale_views import table_of
+from streamsql.plan.statements.stale_views import entry_of
 from streamsql.results import Done, InfoRows, Result, Started, Text
 from streamsql.runtime.engine.kept_tables import exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch_rows
@@ -82,9 +82,10 @@ class ConnectHandlers:
         existed = exists_before(parts.spark, plan.defines)
         frame = run(plan.program, parts.env(plan.program, plan.reads))
         if plan.defines.creates:
-            written = plan.defines.written
-            streaming = informing(lambda: bool(parts.spark.table(written).isStreaming), plan.streaming)
-            parts.define(table_of(statement, plan, parts.catalog, streaming))
+            written, streaming = plan.defines.written, plan.streaming
+            if plan.defines.kind != "function":
+                streaming = informing(lambda: bool(parts.spark.table(written).isStreaming), streaming)
+            parts.define(entry_of(statement, plan, parts.catalog, streaming))
         if not is_table(statement):  # tables are the server's
             parts.temporary.remember(statement, plan.defines)
         if frame.isStreaming:

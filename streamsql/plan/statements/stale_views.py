@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Sink, Table
+from streamsql.definitions import OfSpark, Sink, SqlFunction, Table
 from streamsql.errors import RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Statement
@@ -13,8 +13,10 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Collect
 
 
-def table_of(statement: Statement, plan: Collect, catalog: Catalog, streaming: bool) -> Table:
-    """The table or view that a statement of Spark creates."""
+def entry_of(statement: Statement, plan: Collect, catalog: Catalog, streaming: bool) -> OfSpark:
+    """The table, view or function that a statement of Spark creates."""
+    if plan.defines.kind == "function":
+        return SqlFunction(plan.defines.creates, plan.defines.text)
     if not plan.defines.temporary:
         return Table(plan.defines.creates, streaming, text=plan.defines.text)
     own = plan.defines.creates.casefold()

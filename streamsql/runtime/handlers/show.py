@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from streamsql.catalog import unknown
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Function, Sink, Stream
+from streamsql.definitions import Function, Sink, Stream, text_of
 from streamsql.guard import informing
 from streamsql.language.durations import shown
+from streamsql.language.redaction import redact
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.language.struct_types import in_capitals
@@ -160,7 +162,10 @@ def how_called(entry: Function) -> str:
 
 
 def _create_function(parts: SessionParts, statement: function.ShowCreateFunction) -> Result:
-    return Text(text=parts.catalog.function(statement.name).sql() + ";")
+    entry = parts.catalog.definition_in_use("function", statement.name.value)
+    if entry is None:
+        raise unknown("function", statement.name, parts.catalog.names_in_use("function"))
+    return Text(text=redact(text_of(entry)) + ";")
 
 
 DIRECT: Answers = {

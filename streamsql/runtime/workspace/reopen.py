@@ -19,7 +19,7 @@ from streamsql.language.spark_definitions import definition_of, in_default
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
 from streamsql.plan import planner, plans
-from streamsql.plan.statements.stale_views import table_of
+from streamsql.plan.statements.stale_views import entry_of
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
@@ -139,12 +139,14 @@ def _of_earlier_version(parts: SessionParts) -> Iterator[str]:
 def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
     catalog = parts.catalog
     live = len(catalog.live_tables())
+    in_spark = [definition_of(s.text) for n, s in parts.temporary.statements() if not is_table(s)]
+    views = [d for d in in_spark if d.kind == "view" and not is_aside(d.creates)]
     kinds = (
         ("stream", len(catalog.streams)),
         ("sink", sum(not s.is_live for s in catalog.sinks.values())),
         ("live table", live),
-        ("view", sum(not (is_aside(n) or is_table(view)) for n, view in parts.temporary.statements())),
-        ("function", len(catalog.functions)),
+        ("view", len(views)),
+        ("function", len(catalog.functions) + len(catalog.sql_functions)),
     )
     counts = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     stopped = sum(parts.workspace.past(q.name).status == "stopped" for q in catalog.named(None))
@@ -195,7 +197,7 @@ def take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         pass  # the files of a table are those of the console that holds the workspace
     elif isinstance(definition, plans.Collect) and definition.defines.creates:
         parts.temporary.remember(statement, definition.defines)
-        parts.define(table_of(statement, definition, parts.catalog, definition.streaming))
+        parts.define(entry_of(statement, definition, parts.catalog, definition.streaming))
 
 
 def tables_in(store: Store) -> list[Table]:
