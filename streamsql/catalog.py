@@ -35,7 +35,7 @@ from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 
-Entry = TypeVar("Entry", Stream, Sink, Query, Function, Change)
+Entry = TypeVar("Entry", Stream, Sink, Query, Function | SqlFunction, Change)
 
 
 @dataclass(frozen=True)
@@ -297,8 +297,9 @@ class Catalog:
     def change(self, name: Name) -> Change:
         return _get(self.changes, name, "change")
 
-    def function(self, name: Name) -> Function:
-        return _get(self.functions, name, "function written in Python")
+    def function(self, name: Name) -> Function | SqlFunction:
+        functions: dict[str, Function | SqlFunction] = {**self.sql_functions, **self.functions}
+        return _get(functions, name, "function")
 
     def check_free(self, name: Name) -> None:
         """Raise NameFault when a stream, sink or live table of that name exists."""
@@ -364,12 +365,9 @@ def unknown(kind: str, name: Name, existing: Iterable[str]) -> NameFault:
     nearest.
     """
     names = sorted(existing)
-    plural = {
-        "query": "queries",
-        "function written in Python": "functions written in Python",
-    }.get(kind, kind + "s")
+    plural = "queries" if kind == "query" else f"{kind}s"
     hint = did_you_mean(name.value, names)
     if not hint:
         hint = f"{plural}: {', '.join(names[:8])}" if names else f"there are no {plural} yet"
-    code = "UNKNOWN_FUNCTION" if kind.startswith("function") else f"UNKNOWN_{kind.replace(' ', '_').upper()}"
+    code = f"UNKNOWN_{kind.replace(' ', '_').upper()}"
     return NameFault(f"there is no {kind} {name.value}", hint=hint, span=name.span, code=code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import unknown
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream, text_of
 from streamsql.guard import informing
@@ -141,7 +140,7 @@ def _show_functions(parts: SessionParts, statement: function.ShowPythonFunctions
 
 
 def _describe_function(parts: SessionParts, statement: function.DescribeFunction) -> Result:
-    entry = parts.catalog.function(statement.name)
+    entry = parts.catalog.functions[statement.name.value.casefold()]
     pairs = [("name", entry.name), ("kind", WHAT[entry.kind]), ("takes", _TAKES[entry.form])]
     pairs += [(f"column {c.name}", c.type) for c in entry.columns]
     pairs += [("returns", entry.returns), ("python", f"{entry.module}.{entry.attribute}")]
@@ -162,10 +161,7 @@ def how_called(entry: Function) -> str:
 
 
 def _create_function(parts: SessionParts, statement: function.ShowCreateFunction) -> Result:
-    entry = parts.catalog.definition_in_use("function", statement.name.value)
-    if entry is None:
-        raise unknown("function", statement.name, parts.catalog.names_in_use("function"))
-    return Text(text=redact(text_of(entry)) + ";")
+    return Text(text=redact(text_of(parts.catalog.function(statement.name))) + ";")
 
 
 DIRECT: Answers = {
