@@ -21,6 +21,7 @@ from streamsql.definitions import (
     Function,
     Query,
     Sink,
+    SqlFunction,
     Stream,
     Table,
     before_name,
@@ -34,15 +35,15 @@ from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 
-Entry = TypeVar("Entry", Stream, Sink, Query, Function, Change)
+Entry = TypeVar("Entry", Stream, Sink, Query, Function | SqlFunction, Change)
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """All entries by folded name. tables: names of Spark's own tables and views made in this session; aside:
-    the definitions of streams, views and functions that are not in use, NAME$staged and NAME$before; changes:
-    the sets of staged changes; instead: the names of what is read in place of streams, live tables, views and
-    functions, by their folded names.
+    """All entries by folded name. tables: names of Spark's own tables and views made in this session;
+    functions: those written in Python; aside: the definitions of streams, views and functions that are not in
+    use, NAME$staged and NAME$before; changes: the sets of staged changes; instead: the names of what is read
+    in place of streams, live tables, views and functions, by their folded names.
     """
 
     streams: Mapping[str, Stream] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Catalog:
     queries: Mapping[str, Query] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=dict)
+    sql_functions: Mapping[str, SqlFunction] = field(default_factory=dict)
     aside: Mapping[str, Aside] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
@@ -61,11 +63,11 @@ class Catalog:
                 # A copy that nobody else holds, behind a view that cannot be written through.
                 object.__setattr__(self, kind.name, MappingProxyType(dict(entries)))
 
-    def having(self, *entries: Stream | Sink | Query | Table | Function | Change) -> Catalog:
+    def having(self, *entries: Aside | Sink | Query | Change) -> Catalog:
         """The catalog with these entries; each replaces the one of its kind and name."""
         changed: dict[str, dict[str, Any]] = {}
         for entry in entries:
-            aside = isinstance(entry, (Stream, Table, Function)) and is_aside(entry.name)
+            aside = isinstance(entry, Aside) and is_aside(entry.name)
             kind = "aside" if aside else _KINDS[type(entry)]
             changed.setdefault(kind, getattr(self, kind).copy())[entry.name.casefold()] = entry
         return replace(self, **{kind: MappingProxyType(entries) for kind, entries in changed.items()})
@@ -172,6 +174,7 @@ class Catalog:
         streams = [replace(e, name=in_use_name(e.name)) for e in entries if isinstance(e, Stream)]
         views = [e for e in entries if isinstance(e, Table)]
         views += [replace(view, name=in_use_name(view.name)) for view in views]
+        in_sql = [e for e in entries if isinstance(e, SqlFunction)]
         functions = [e for e in entries if isinstance(e, Function)]
         processors = [f for f in functions if self._is_processor(f)]  # Spark does not have them
         functions += [replace(f, name=in_use_name(f.name)) for f in processors]
@@ -180,6 +183,7 @@ class Catalog:
             streams={**self.streams, **{s.name.casefold(): s for s in streams}},
             tables={**self.tables, **{v.name.casefold(): v for v in views}},
             functions={**self.functions, **{f.name.casefold(): f for f in functions}},
+            sql_functions={**self.sql_functions, **{f.name.casefold(): f for f in in_sql}},
             instead={in_use_name(e.name).casefold(): e.name for e in entries if e not in processors},
         )
 
@@ -189,7 +193,7 @@ class Catalog:
         return aside.kind == "processor" or bool(not aside.kind and in_use and in_use.kind == "processor")
 
     def instead_of(self, *kinds: type) -> dict[str, str]:
-        """The names of `instead` that Spark resolves itself: of views (Table) or functions (Function)."""
+        """The names of `instead` that Spark resolves itself: of views (Table) or functions."""
         return {
             n: new for n, new in self.instead.items() if isinstance(self.aside.get(new.casefold()), kinds)
         }
@@ -205,7 +209,7 @@ class Catalog:
     def _in_use(self, kind: str) -> Mapping[str, Aside]:
         if kind == "view":
             return {name: table for name, table in self.tables.items() if table.text}
-        return self.streams if kind == "stream" else self.functions
+        return self.streams if kind == "stream" else {**self.sql_functions, **self.functions}
 
     def staged_definition(self, name: str) -> Aside | None:
         """The staged definition of a stream, view or function, if there is one."""
@@ -293,8 +297,9 @@ class Catalog:
     def change(self, name: Name) -> Change:
         return _get(self.changes, name, "change")
 
-    def function(self, name: Name) -> Function:
-        return _get(self.functions, name, "function written in Python")
+    def function(self, name: Name) -> Function | SqlFunction:
+        functions: dict[str, Function | SqlFunction] = {**self.sql_functions, **self.functions}
+        return _get(functions, name, "function")
 
     def check_free(self, name: Name) -> None:
         """Raise NameFault when a stream, sink or live table of that name exists."""
@@ -319,6 +324,7 @@ _KINDS: dict[type, str] = {
     Query: "queries",
     Table: "tables",
     Function: "functions",
+    SqlFunction: "sql_functions",
     Change: "changes",
 }
 
@@ -359,12 +365,9 @@ def unknown(kind: str, name: Name, existing: Iterable[str]) -> NameFault:
     nearest.
     """
     names = sorted(existing)
-    plural = {
-        "query": "queries",
-        "function written in Python": "functions written in Python",
-    }.get(kind, kind + "s")
+    plural = "queries" if kind == "query" else f"{kind}s"
     hint = did_you_mean(name.value, names)
     if not hint:
         hint = f"{plural}: {', '.join(names[:8])}" if names else f"there are no {plural} yet"
-    code = "UNKNOWN_FUNCTION" if kind.startswith("function") else f"UNKNOWN_{kind.replace(' ', '_').upper()}"
+    code = f"UNKNOWN_{kind.replace(' ', '_').upper()}"
     return NameFault(f"there is no {kind} {name.value}", hint=hint, span=name.span, code=code)

@@ -417,18 +417,29 @@ class Table:
         return self.streaming or bool(self.live)
 
 
-Aside = Stream | Table | Function
+@dataclass(frozen=True)
+class SqlFunction:
+    """A function written in SQL, made in this session. text: the statement that creates it."""
+
+    name: str
+    text: str
+
+
+OfSpark = Table | SqlFunction
+"""What Spark has by the text of a statement: a view or a function in SQL. (A table has no text.)"""
+Aside = Stream | OfSpark | Function
 """What has a definition that is not in use, see `is_aside`."""
 
 
 def kind_of(entry: Aside) -> str:
     """stream, view or function."""
-    return {Stream: "stream", Table: "view", Function: "function"}[type(entry)]
+    kinds = {Stream: "stream", Table: "view", Function: "function", SqlFunction: "function"}
+    return kinds[type(entry)]
 
 
 def text_of(entry: Aside) -> str:
     """The statement that defines an entry, without its secrets."""
-    return entry.text if isinstance(entry, Table) else entry.sql()
+    return entry.text if isinstance(entry, OfSpark) else entry.sql()
 
 
 def _option(options: tuple[tuple[str, str], ...], key: str, default: str) -> str:

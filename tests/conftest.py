@@ -373,10 +373,14 @@ def fresh_console(spark: Any, folder: Path) -> Iterator[Console]:
 
 
 def drop_tables(spark: Any) -> None:
-    """Drop all tables and temporary views."""
+    """Drop all tables, temporary views and functions in SQL."""
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # that of a statement, perhaps cancelled
     for table in spark.catalog.listTables():
         if table.isTemporary:
             spark.catalog.dropTempView(table.name)
         else:
             spark.sql(f"DROP TABLE IF EXISTS `{table.name}`")
+    for (name,) in spark.sql("SHOW USER FUNCTIONS").collect():
+        name = name.rpartition(".")[2]
+        spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{name}`")
+        spark.sql(f"DROP FUNCTION IF EXISTS `{name}`")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamsql.errors import Span
 from streamsql.language.query import read_query
 from streamsql.language.query_tree import Named
 from streamsql.language.statements.base import Fragment, Statement
@@ -27,6 +28,21 @@ def relations_of(statement: Statement) -> Iterator[Named]:
     elif isinstance(query := getattr(statement, "query", None), Fragment):
         for named in read_query(query.text).relations:
             yield Named(named.name, query.origin.span(named.span))
+
+
+def calls_of(statement: Statement) -> Iterator[tuple[str, Span]]:
+    """The functions, folded, that a statement calls, each with its place in the source."""
+    if isinstance(statement, Explain):
+        yield from calls_of(statement.body) if statement.body else ()
+    elif isinstance(statement, InsertSet):
+        for insert in statement.inserts:
+            yield from calls_of(insert)
+    else:
+        query = getattr(statement, "query", None)
+        if isinstance(query, Fragment) or isinstance(statement, Spark):
+            text, origin = (query.text, query.origin) if query else (statement.text, statement.origin)
+            for call in read_query(text).calls:
+                yield call.name, origin.span(call.span)
 
 
 def names_in_query(text: str) -> frozenset[str]:

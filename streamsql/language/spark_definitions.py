@@ -1,4 +1,4 @@
-"""The table or view that a Spark statement creates, drops or changes."""
+"""The table, view or function in SQL that a Spark statement creates, drops or changes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
 
 @dataclass(frozen=True)
 class Definition:
-    """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
-    exists only within its Spark session; view_query, table_query: the query of a view that is not temporary,
-    or of a table, as written; written: the name of what is created or dropped, as SQL; alters: whether it is
-    ALTER TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
-    only if it does not exist, or dropped only if it does; renames, renamed: the old and the new name of
-    ALTER … RENAME TO; staged: whether STAGED, a word of the console, stands behind the name of a view;
-    replaces: whether a view is created OR REPLACE; text: the statement that creates a view.
+    """creates, drops: the (dotted) name of a table, view or function, "" for none; temporary: whether the
+    created view or function exists only within its Spark session; view_query, table_query: the query of a
+    view that is not temporary, or of a table, as written; written: the name of what is created or dropped, as
+    SQL; alters: whether it is ALTER TABLE or VIEW, which name neither; kind: table, view or function;
+    if_possible: whether it is created only if it does not exist, or dropped only if it does; renames,
+    renamed: the old and the new name of ALTER … RENAME TO; staged: whether STAGED, a word of the console,
+    stands behind the name of a view or function; replaces: whether that is created OR REPLACE; text: the
+    statement that creates it.
     """
 
     creates: str = ""
@@ -42,8 +43,14 @@ class Definition:
     replaces: bool = field(default=False, compare=False)
     text: str = field(default="", compare=False)
 
+    @property
+    def key(self) -> str:
+        """What is created or dropped, folded; a function, which may have the name of a view, is `name()`."""
+        name = (self.creates or self.drops).casefold()
+        return f"{name}()" if self.kind == "function" else name
+
     def outcome(self, existed: bool) -> str:
-        """What the statement has done, in words. existed: whether the table or view existed before."""
+        """What the statement has done, in words. existed: whether that existed before."""
         if self.creates:
             unchanged = existed and self.if_possible
             return f"{self.kind} {self.creates} {'already exists' if unchanged else 'created'}"
@@ -52,7 +59,7 @@ class Definition:
 
 
 def definition_of(text: str) -> Definition:
-    """The table or view that a statement creates or drops; empty for other statements."""
+    """The table, view or function in SQL that a statement creates or drops; empty for other statements."""
     tokens = tokenize(text, strict=False)
     words = [t.upper for t in tokens[:8]]
     if words[:2] in (["ALTER", "TABLE"], ["ALTER", "VIEW"]):
@@ -62,7 +69,7 @@ def definition_of(text: str) -> Definition:
     if words[:1] not in (["CREATE"], ["DROP"]):
         return Definition()
     kind = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
-    if words[kind : kind + 1] not in (["TABLE"], ["VIEW"]):
+    if words[kind : kind + 1] not in (["TABLE"], ["VIEW"], ["FUNCTION"]):
         return Definition()
     parts = _name(tokens[kind + 1 :])
     if not parts:
@@ -72,8 +79,9 @@ def definition_of(text: str) -> Definition:
     if words[0] == "DROP":
         written = ".".join(map(quote_name, parts))
         return Definition(drops=name, written=written, kind=words[kind].lower(), if_possible=if_possible)
-    temporary = words[kind] == "VIEW" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
-    defining = None if temporary else next((t for t in tokens[kind:] if t.upper == "AS"), None)
+    temporary = words[kind] != "TABLE" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
+    has_query = not temporary and words[kind] != "FUNCTION"
+    defining = next((t for t in tokens[kind:] if t.upper == "AS"), None) if has_query else None
     query = text[defining.end :].strip() if defining else ""
     if "GLOBAL" in words[1:kind]:
         parts = ["global_temp", *parts]
@@ -84,6 +92,8 @@ def definition_of(text: str) -> Definition:
         return replace(created, table_query=query)
     behind = kind + 1 + 3 * if_possible + 2 * len(_name(tokens[kind + 1 :])) - 1
     staged = [t.upper for t in tokens[behind : behind + 1]] == ["STAGED"]
+    if words[kind] == "FUNCTION" and [t.text for t in tokens[behind + staged :][:1]] != ["("]:
+        return Definition()  # a class of Java
     replaces = words[1:3] == ["OR", "REPLACE"]
     return replace(created, view_query=query, staged=staged, replaces=replaces, text=text)
 
@@ -267,27 +277,30 @@ def altered_view(created: str, statement: str) -> str:
     return created
 
 
-def head_of_view(created: str, name: str, *, temporary: bool) -> Edit:
-    """The edit of a CREATE VIEW that makes it CREATE OR REPLACE VIEW of another name, without STAGED."""
+def head_of_definition(created: str, name: str, *, temporary: bool) -> Edit:
+    """The edit of a CREATE VIEW or FUNCTION that makes it CREATE OR REPLACE, of another name, and without
+    STAGED.
+    """
     tokens = tokenize(created, strict=False)
-    view = next(n for n, t in enumerate(tokens) if t.upper == "VIEW")
-    at = next(n for n in range(view + 1, len(tokens)) if tokens[n].upper not in _BEFORE_NAME)
+    kind = next(n for n, t in enumerate(tokens) if t.upper in ("VIEW", "FUNCTION"))
+    at = next(n for n in range(kind + 1, len(tokens)) if tokens[n].upper not in _BEFORE_NAME)
     staged = [t.upper for t in tokens[at + 1 : at + 2]] == ["STAGED"]
-    kind = "TEMPORARY VIEW" if temporary else "VIEW"
-    return 0, tokens[at + staged].end, f"CREATE OR REPLACE {kind} {quote_name(name)}"
+    words = f"{'TEMPORARY ' if temporary else ''}{tokens[kind].upper}"
+    return 0, tokens[at + staged].end, f"CREATE OR REPLACE {words} {quote_name(name)}"
 
 
-def view_named(created: str, name: str, *, temporary: bool) -> str:
-    """The CREATE OR REPLACE VIEW of another name, without STAGED."""
-    return with_points(created, [head_of_view(created, name, temporary=temporary)])[0]
+def definition_named(created: str, name: str, *, temporary: bool) -> str:
+    """The CREATE OR REPLACE VIEW or FUNCTION of another name, without STAGED."""
+    return with_points(created, [head_of_definition(created, name, temporary=temporary)])[0]
 
 
 def without_staged(text: str) -> str:
-    """A statement with spaces in place of STAGED, the console's word behind the name of a view."""
+    """A statement with spaces in place of STAGED, the word of the console behind a view or function."""
     if not definition_of(text).staged:
         return text
     tokens = tokenize(text, strict=False)
-    word = next(t for before, t in pairwise(tokens) if t.upper == "STAGED" and before.upper != "VIEW")
+    kinds = ("VIEW", "FUNCTION")
+    word = next(t for before, t in pairwise(tokens) if t.upper == "STAGED" and before.upper not in kinds)
     return text[: word.start] + " " * len(word.text) + text[word.end :]
 
 

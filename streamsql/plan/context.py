@@ -203,4 +203,4 @@ def reads_of(sources: Sources) -> Reads:
     """The relations that a program reads, and the functions written in Python that it calls."""
     streams = tuple(sources.streams.values())
     live, functions = tuple(sources.live.values()), tuple(sources.functions.values())
-    return Reads(live, functions, streams, staged_views=tuple(sources.staged_views.values()))
+    return Reads(live, functions, streams, staged=tuple(sources.staged.values()))

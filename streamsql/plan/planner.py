@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.definitions import Table
+from streamsql.definitions import SqlFunction, Table
 from streamsql.errors import NameFault, Note, RuleFault, Span, SyntaxFault
 from streamsql.feature_registry import extensions, planners
 from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
@@ -29,7 +29,12 @@ from streamsql.plan.context import Context, Server, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query
-from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
+from streamsql.plan.statements.definitions import (
+    check_is_new_function,
+    create_function,
+    create_sink,
+    create_stream,
+)
 from streamsql.plan.statements.existing import (
     checkpoint_of,
     drop_live_table,
@@ -84,8 +89,11 @@ def _spark(statement: Statement, context: Context) -> Plan:
         planned: Plan = stage(statement, context)
         return planned
     gone = defines.drops or defines.renames
-    if gone and isinstance(context.catalog.staged_definition(gone), Table):
+    of_kind = SqlFunction if defines.kind == "function" else Table
+    if gone and isinstance(context.catalog.staged_definition(gone), of_kind):
         raise _is_staged(gone, statement.span)
+    if defines.kind == "function" and defines.creates.casefold() in context.catalog.functions:
+        check_is_new_function(Name(defines.creates, statement.span), context.catalog, replaces=False)
     context = context.of_definition(defines.creates)
     doubt = statement.doubt if isinstance(statement, Spark) else None
     if doubt and isinstance(statement, Spark) and statement.is_refused and not context.extended:
@@ -101,7 +109,7 @@ def _spark(statement: Statement, context: Context) -> Plan:
     check_target(statement, context)
     sources = context.sources()
     name = defines.creates or renamed_to(statement.text)
-    if name and context.catalog.relation(name):
+    if name and defines.kind != "function" and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
     with statement.origin.errors():
         text, streaming = lower_statement(statement.text, sources)

@@ -10,7 +10,17 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import tracks_asynchronously
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Change, Function, Query, Sink, Stream, Table, before_name
+from streamsql.definitions import (
+    Change,
+    Function,
+    OfSpark,
+    Query,
+    Sink,
+    SqlFunction,
+    Stream,
+    Table,
+    before_name,
+)
 from streamsql.errors import Span, StreamsqlError
 from streamsql.language.spark_definitions import Definition, in_default
 from streamsql.language.statements.base import Name, Trigger
@@ -113,14 +123,14 @@ class LivePart:
 class Reads:
     """The live tables and streams that a program reads, and the functions written in Python that it calls.
 
-    part: what it needs of its only live table; staged_views: the staged views that it reads.
+    part: what it needs of its only live table; staged: the staged views and functions of Spark.
     """
 
     live: tuple[Sink, ...] = ()
     functions: tuple[Function, ...] = ()
     streams: tuple[Stream, ...] = ()
     part: LivePart | None = None
-    staged_views: tuple[Table, ...] = ()
+    staged: tuple[OfSpark | Function, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,13 +156,22 @@ class Collect(Plan):
         if self.defines.renamed:
             return catalog.having(replace(table or Table(""), name=self.defines.renamed))
         creates = in_default(self.defines.creates)
+        if self.defines.kind == "function":
+            catalog = (
+                catalog.without("sql_functions", old)
+                if old
+                else catalog.without("aside", before_name(creates))
+            )
+            return catalog.having(replace(self.entry(False), name=creates)) if creates else catalog
         if not creates:
             return catalog
         catalog = catalog.without("aside", before_name(creates))
-        return catalog.having(replace(self.table(self.streaming), name=creates))
+        return catalog.having(replace(self.entry(self.streaming), name=creates))
 
-    def table(self, streaming: bool) -> Table:
-        """The table or view that it creates. streaming: whether it is a view over streams."""
+    def entry(self, streaming: bool) -> OfSpark:
+        """The table, view or function that it creates. streaming: whether it is a view over streams."""
+        if self.defines.kind == "function":
+            return SqlFunction(self.defines.creates, self.defines.text)
         live = tuple(table.name for table in self.reads.live) if self.defines.temporary else ()
         return Table(self.defines.creates, streaming, live, self.defines.text)
 

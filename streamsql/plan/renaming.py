@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import REJECTED, Aside, Function, Query, Sink, Stream, Table
+from streamsql.definitions import REJECTED, Aside, Function, Query, Sink, SqlFunction, Stream, Table
 from streamsql.errors import RuleFault, Source
 from streamsql.language.edits import Edit, apart, with_points
 from streamsql.language.parser import parse
@@ -20,7 +20,7 @@ from streamsql.language.statements.spark import Spark
 from streamsql.language.tokens import quote_name
 
 Names = Mapping[str, str]
-Entry = TypeVar("Entry", Stream, Sink, Query, Table)
+Entry = TypeVar("Entry", Stream, Sink, Query, Table, SqlFunction)
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ class Renaming:
             sinks=_keyed(map(self._sink, catalog.sinks.values())),
             queries=_keyed(map(self.query, catalog.queries.values())),
             tables=_keyed(map(self._table, catalog.tables.values())),
+            sql_functions=_keyed(map(self._sql_function, catalog.sql_functions.values())),
             aside=_keyed(map(self._aside, catalog.aside.values())),
         )
 
@@ -119,12 +120,17 @@ class Renaming:
             return entry
         if isinstance(entry, Table):
             return self._table(entry)
+        if isinstance(entry, SqlFunction):
+            return self._sql_function(entry)
         base, _, suffix = entry.name.rpartition("$")
         return replace(self._stream(entry), name=f"{_of(self.streams, base)}${suffix}")
 
     def _table(self, table: Table) -> Table:
         text = self.statements_text(f"{table.text};").removesuffix(";") if table.text else ""
         return replace(table, live=tuple(_of(self.relations, name) for name in table.live), text=text)
+
+    def _sql_function(self, function: SqlFunction) -> SqlFunction:
+        return replace(function, text=self.statements_text(f"{function.text};").removesuffix(";"))
 
     def _stream(self, stream: Stream) -> Stream:
         return replace(

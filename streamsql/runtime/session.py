@@ -320,7 +320,7 @@ def _by_spark(parts: SessionParts) -> Callable[[str], bool]:
 
 def functions_of(parts: SessionParts) -> frozenset[str]:
     """The names, folded, of the user's functions: those of the console, and Spark's own."""
-    names = set(parts.catalog.functions)
+    names = {*parts.catalog.functions, *parts.catalog.sql_functions}
     if parts.engine.started:
         rows = parts.spark.sql("SHOW USER FUNCTIONS").collect()
         names |= {row[0].rpartition(".")[2].casefold() for row in rows}

@@ -13,8 +13,9 @@ from streamsql.catalog import Catalog
 from streamsql.definitions import (
     REJECTED,
     Function,
+    OfSpark,
     Query,
-    Table,
+    SqlFunction,
     in_use_name,
     is_aside,
     is_before,
@@ -22,9 +23,12 @@ from streamsql.definitions import (
     promoted_name,
 )
 from streamsql.language.query import read_query
-from streamsql.language.spark_definitions import query_of_view
+from streamsql.language.spark_definitions import definition_named, query_of_view
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_tables import in_use, renamed
+
+OWN_NAME = "$own"
+"""A name that no relation has."""
 
 
 def names_in(text: str) -> frozenset[str]:
@@ -34,10 +38,27 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset((*(r.name.casefold() for r in relations), *(f"{c.name}()" for c in query.calls)))
 
 
-def names_in_view(statement: str) -> frozenset[str]:
-    """The same for the statement of a view."""
-    place = query_of_view(statement)
-    return names_in(statement[place.start : place.end]) if place else frozenset()
+def names_in_definition(entry: OfSpark) -> frozenset[str]:
+    """The same for a view or a function in SQL."""
+    if isinstance(entry, SqlFunction):  # its own name, which comes first, reads as that of a relation
+        return names_in(definition_named(entry.text, OWN_NAME, temporary=True)) - {OWN_NAME}
+    place = query_of_view(entry.text)
+    return names_in(entry.text[place.start : place.end]) if place else frozenset()
+
+
+def key_of(entry: OfSpark) -> str:
+    """The folded name of a view, or of a function as `name()`."""
+    return f"{entry.name.casefold()}()" if isinstance(entry, SqlFunction) else entry.name.casefold()
+
+
+def _in_spark(catalog: Catalog) -> dict[str, OfSpark]:
+    """The views and functions in SQL by `key_of`, each with its staged definition, if it has one, under its
+    name in use.
+    """
+    entries: list[OfSpark] = [*catalog.tables.values(), *catalog.sql_functions.values()]
+    staged = [e for e in catalog.aside.values() if isinstance(e, OfSpark) and is_staged(e.name)]
+    entries = [e for e in entries if e.text and not is_aside(e.name)]
+    return {key_of(e): e for e in (*entries, *(replace(e, name=in_use_name(e.name)) for e in staged))}
 
 
 def _named_by(catalog: Catalog) -> Iterator[tuple[str, frozenset[str]]]:
@@ -45,11 +66,8 @@ def _named_by(catalog: Catalog) -> Iterator[tuple[str, frozenset[str]]]:
     for key, stream in catalog.streams.items():
         if stream.query:
             yield key, names_in(stream.query)
-    asides = catalog.aside.values()
-    staged = {in_use_name(t.name).casefold(): t for t in asides if isinstance(t, Table) and is_staged(t.name)}
-    for key, view in {**catalog.tables, **staged}.items():
-        if view.text and not is_aside(key):
-            yield key, names_in_view(view.text)
+    for key, entry in _in_spark(catalog).items():
+        yield key, names_in_definition(entry)
 
 
 def relations_over(names: Iterable[str], catalog: Catalog) -> set[str]:
@@ -68,27 +86,28 @@ def relations_over(names: Iterable[str], catalog: Catalog) -> set[str]:
 
 def _key(name: str, catalog: Catalog) -> str:
     key = name.casefold()
-    is_function = key in catalog.functions or isinstance(catalog.staged_definition(name), Function)
+    staged = catalog.staged_definition(name)
+    is_function = catalog.definition_in_use("function", name) or isinstance(staged, (Function, SqlFunction))
     is_relation = key in catalog.tables or key in catalog.sinks or key in catalog.streams
     return f"{key}()" if is_function and not is_relation else key
 
 
-def views_over(names: Iterable[str], catalog: Catalog) -> list[Table]:
-    """The views that read definitions or live tables, with the definitions in use where they have one, each
-    after those that it reads; without those of these names.
+def in_spark_over(names: Iterable[str], catalog: Catalog) -> list[OfSpark]:
+    """The views and functions in SQL that read definitions or live tables, with the definitions in use where
+    they have one, each after those that it reads; without those of these names.
     """
     names = list(names)
-    over = relations_over(names, catalog) - {name.casefold() for name in names}
-    asides = [t for t in catalog.aside.values() if isinstance(t, Table) and is_staged(t.name)]
-    new = {in_use_name(t.name).casefold(): replace(t, name=in_use_name(t.name)) for t in asides}
-    views = {k: view for k, view in {**new, **catalog.tables}.items() if view.text and k in over}
-    return in_order(views.values(), catalog)
+    over = relations_over(names, catalog) - {_key(name, catalog) for name in names}
+    entries: list[OfSpark] = [*catalog.tables.values(), *catalog.sql_functions.values()]
+    in_use = {key_of(entry): entry for entry in entries if entry.text}
+    found = (in_use.get(key, entry) for key, entry in _in_spark(catalog).items() if key in over)
+    return in_order(found, catalog)
 
 
-def in_order(entries: Iterable[Table], catalog: Catalog) -> list[Table]:
-    """Views, each after those that it reads."""
-    views = {view.name.casefold(): view for view in entries}
-    named_by, ordered = dict(_named_by(catalog)), list[Table]()
+def in_order(entries: Iterable[OfSpark], catalog: Catalog) -> list[OfSpark]:
+    """Views and functions, each after those that it reads."""
+    views = {key_of(entry): entry for entry in entries}
+    named_by, ordered = dict(_named_by(catalog)), list[OfSpark]()
 
     def add(key: str) -> None:
         if views[key] in ordered:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Change, Member, promoted_name
+from streamsql.definitions import Change, Member, kind_of, promoted_name
 from streamsql.errors import NameFault, RuleFault
 from streamsql.features.change import plan
-from streamsql.features.change.affected import affected_tables, inserts_over_tables, views_over
+from streamsql.features.change.affected import affected_tables, in_spark_over, inserts_over_tables
 from streamsql.features.change.plan import (
     entries_to_drop,
     not_staged,
@@ -59,7 +59,7 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
         if statement.or_replace:
             member = Member("live_table", catalog.live_table(name).name)
             return replace(statement, staged=True), _added(context, member, name)
-    elif isinstance(statement, (CreateStream, CreateFunction)) or _is_view(statement):
+    elif isinstance(statement, (CreateStream, CreateFunction)) or _is_in_spark(statement):
         written = written_definition(statement)
         old = catalog.definition_in_use(written.kind, written.name.value)
         if written.or_replace or old is None:
@@ -73,12 +73,14 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
     return statement, ()
 
 
-def _is_view(statement: Statement) -> TypeGuard[Spark]:
-    """Whether a statement creates a view that may be staged, or takes the place of one that is not."""
-    view = definition_of(statement.text) if isinstance(statement, Spark) else None
-    if view is None or view.kind != "view" or not view.creates:
+def _is_in_spark(statement: Statement) -> TypeGuard[Spark]:
+    """Whether a statement creates a view or function that may be staged, or takes the place of one that is
+    not.
+    """
+    new = definition_of(statement.text) if isinstance(statement, Spark) else None
+    if new is None or new.kind not in ("view", "function") or not new.creates:
         return False
-    return view.replaces or view.written == quote_name(view.creates)
+    return new.replaces or new.written == quote_name(new.creates)
 
 
 def _added(context: Context, member: Member, name: Name) -> tuple[Change]:
@@ -137,8 +139,8 @@ def with_affected(change: Change, catalog: Catalog) -> Change:
     """A set of what is staged in it, with the views and live tables that read that."""
     names = [member.value for member in members_staged(change, catalog)]
     members = {m.name: m for m in change.members if m.name in names}
-    views = (view.name for view in views_over(names, catalog.with_changes()))
-    members |= {name: Member("view", name) for name in views if catalog.staged_definition(name)}
+    in_spark = [e for e in in_spark_over(names, catalog.with_changes()) if catalog.staged_definition(e.name)]
+    members |= {entry.name: Member(kind_of(entry), entry.name) for entry in in_spark}
     members |= {query.name: Member("live_table", query.name) for query in affected_tables(names, catalog)}
     return replace(change, members=tuple(members.values()))
 

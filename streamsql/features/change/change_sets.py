@@ -92,7 +92,7 @@ def _is_to_be_staged(parts: SessionParts, table: str) -> bool:
 
 def _reads(plan: plans.Run) -> Any:
     """The definitions that a query reads."""
-    reads = plan.reads.streams, plan.reads.staged_views, plan.reads.functions
+    reads = plan.reads.streams, plan.reads.staged, plan.reads.functions
     return reads, plan.query.inputs, [_reads(stage) for stage in getattr(plan, "stages", ())]
 
 

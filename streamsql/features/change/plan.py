@@ -8,9 +8,9 @@ from dataclasses import replace
 from streamsql.catalog import Catalog
 from streamsql.definitions import (
     Aside,
+    OfSpark,
     Query,
     Stream,
-    Table,
     before_name,
     in_use_name,
     is_before,
@@ -23,11 +23,11 @@ from streamsql.definitions import (
 from streamsql.errors import NameFault, Span
 from streamsql.features.change.affected import (
     affected_tables,
+    in_spark_over,
     names_in,
-    names_in_view,
+    names_in_definition,
     staged_definitions_of,
     stands_alone,
-    views_over,
 )
 from streamsql.features.change.statement import (
     Compare,
@@ -35,7 +35,7 @@ from streamsql.features.change.statement import (
     Promote,
     Rollback,
 )
-from streamsql.language.spark_definitions import view_named
+from streamsql.language.spark_definitions import definition_named
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
@@ -87,10 +87,11 @@ def to_promote(names: Iterable[Name], context: Context) -> tuple[dict[str, Span]
         else:
             tables[promoted_name(staged_change(name, context).name)] = name.span
     span = next(iter(definitions.values()), Span(0, 0))
-    for view in views_over(definitions, catalog.with_changes()) if definitions else ():
+    for view in in_spark_over(definitions, catalog.with_changes()) if definitions else ():
         if catalog.staged_definition(view.name) is None:
             raise NameFault(
-                f"the view {view.name} reads {', '.join(definitions)}, and was created after that was staged",
+                f"the {kind_of(view)} {view.name} reads {', '.join(definitions)}, and was created after that"
+                " was staged",
                 hint=f"CREATE OR REPLACE … STAGED again, which stages {quote_name(view.name)}, too",
                 span=span,
                 code="IN_USE",
@@ -142,8 +143,8 @@ def definition_of_name(name: str, catalog: Catalog) -> Aside | None:
 
 def _names_in(entry: Aside) -> frozenset[str]:
     """What a definition names."""
-    if isinstance(entry, Table):
-        return names_in_view(entry.text)
+    if isinstance(entry, OfSpark):
+        return names_in_definition(entry)
     return names_in(entry.query) if isinstance(entry, Stream) and entry.query else frozenset()
 
 
@@ -208,13 +209,13 @@ def entries_to_drop(names: Iterable[Name], context: Context) -> list[tuple[str, 
     catalog, names = context.catalog, tuple(names)
     definitions = {n.value.casefold(): n for n in names if staged_definition(n, catalog)}
     for name in tuple(definitions.values()):
-        for view in views_over([name.value], catalog.with_changes()):
+        for view in in_spark_over([name.value], catalog.with_changes()):
             aside = catalog.staged_definition(view.name)
             if aside is None or view.name.casefold() in definitions:
                 continue
             others = _left(_names_in(aside), definitions, catalog)
-            own = catalog.definition_in_use("view", view.name)
-            text = view_named(text_of(own), aside.name, temporary=True) if own else ""
+            own = catalog.definition_in_use(kind_of(view), view.name)
+            text = definition_named(text_of(own), aside.name, temporary=True) if own else ""
             if others or text != text_of(aside):
                 raise _reads_staged(view.name, name, (*_values(names), *others, view.name))
             definitions[view.name.casefold()] = replace(name, value=view.name)

@@ -15,8 +15,8 @@ from streamsql.errors import RuleFault
 from streamsql.features.change.affected import reads_through
 from streamsql.features.change.stage_plan import (
     Staging,
-    name_of_staged_view,
     stage_definition,
+    staged_in_spark,
     written_definition,
 )
 from streamsql.features.change.statement import PreviewChange
@@ -67,8 +67,8 @@ def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
 def _defines(body: CreateStream | CreateFunction | Spark) -> bool:
     """Whether a statement replaces a stream, a view or a function."""
     if isinstance(body, Spark):
-        view = definition_of(body.text)
-        return view.kind == "view" and view.replaces
+        new = definition_of(body.text)
+        return new.kind in ("view", "function") and new.replaces
     return body.or_replace
 
 
@@ -92,7 +92,8 @@ def _of_definition(
         and reads_through(query.text, name, plan.staged)
     ]
     yield written.kind, name
-    yield "staged with it", ", ".join((*map(name_of_staged_view, plan.views), *tables)) or "nothing"
+    in_spark = [staged_in_spark(statement)[1] for statement in plan.in_spark]
+    yield "staged with it", ", ".join((*in_spark, *tables)) or "nothing"
     yield "read by", ", ".join(f"{query} (goes on from its checkpoint)" for query in going_on)
     staged = replace(parts, current=CurrentCatalog(plan.staged), open_change=[])
     for statement in plan.statements:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.definitions import Query, Stream, before_name, is_staged, kind_of, promoted_name
 from streamsql.errors import Cancelled, RuleFault, Span
-from streamsql.features.change.affected import names_in, relations_over, views_over
+from streamsql.features.change.affected import in_spark_over, names_in, relations_over
 from streamsql.features.change.plan import changed_entry, definition_of_name
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
@@ -117,7 +117,7 @@ def to_roll_back(
         else:
             definitions[entry.name] = name.span
     span = next(iter(definitions.values()), Span(0, 0))
-    for view in views_over(definitions, catalog) if definitions else ():
+    for view in in_spark_over(definitions, catalog) if definitions else ():
         if before_name(view.name).casefold() in catalog.aside:
             definitions.setdefault(view.name, span)
     if parts.store is None:

@@ -12,6 +12,7 @@ from streamsql.definition_sql import column_sql
 from streamsql.definitions import (
     Aside,
     Function,
+    OfSpark,
     Query,
     Stream,
     Table,
@@ -22,12 +23,12 @@ from streamsql.definitions import (
     staged_name,
 )
 from streamsql.errors import NameFault, RuleFault, Source, Span, StreamsqlError
-from streamsql.features.change.affected import affected_tables, reads_through, views_over
+from streamsql.features.change.affected import affected_tables, in_spark_over, reads_through
 from streamsql.language.edits import with_points
 from streamsql.language.parser import parse
 from streamsql.language.redaction import holds_secret
 from streamsql.language.script import split_script
-from streamsql.language.spark_definitions import definition_of, head_of_view, view_named
+from streamsql.language.spark_definitions import definition_named, definition_of, head_of_definition
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.live_table import CreateLiveTable
@@ -48,13 +49,13 @@ Define = DefineStream | DefineFunction | Collect
 
 @dataclass(frozen=True)
 class Staging(Plan):
-    """A stream, view or function is defined beside the one in use. views: the statements that stage the views
-    that read it; statements: those that stage the live tables that read it, None in a set of changes; staged:
-    the catalog with all of that, as far as planning knows.
+    """A stream, view or function is defined beside the one in use. in_spark: the statements that stage the
+    views and functions in SQL that read it; statements: those that stage the live tables that read it, None
+    in a set of changes; staged: the catalog with all of that, as far as planning knows.
     """
 
     define: Define
-    views: tuple[Spark, ...]
+    in_spark: tuple[Spark, ...]
     statements: tuple[CreateLiveTable, ...] | None
     staged: Catalog
 
@@ -74,7 +75,7 @@ def stage_definition(statement: CreateStream | CreateFunction | Spark, context: 
     _check_is_as_lasting(written, old)
     plain = replace(context, catalog=catalog.with_changes(), open_change="")
     if isinstance(statement, Spark):
-        define: Define = _planned_view(statement, written, plain)
+        define: Define = _planned_in_spark(statement, written, plain)
     else:
         values = {f.name: getattr(statement, f.name) for f in fields(type(statement))}
         values |= {"or_replace": old is not None, "staged": False}
@@ -94,12 +95,12 @@ def stage_definition(statement: CreateStream | CreateFunction | Spark, context: 
             code="IN_USE",
         )
     after = catalog.having(entry)
-    views = tuple(view_again(view, catalog) for view in views_over([in_use_name(entry.name)], after))
+    views = tuple(again_in_spark(e, catalog) for e in in_spark_over([in_use_name(entry.name)], after))
     for view in views:
         try:
             after = planner.plan(view, replace(context, catalog=after, open_change="")).applied(after)
         except StreamsqlError as fault:
-            raise cannot_follow("view", name_of_staged_view(view), fault, name.span) from fault
+            raise cannot_follow(*staged_in_spark(view), fault, name.span) from fault
     if in_set:
         return Staging(define, views, None, after, notes=define.notes)
     affected = affected_tables([in_use_name(entry.name)], after)
@@ -109,31 +110,35 @@ def stage_definition(statement: CreateStream | CreateFunction | Spark, context: 
 
 @dataclass(frozen=True)
 class Written:
-    """What a statement says of a definition. kind: stream, view or function; temporary: of a view."""
+    """What a statement says of a definition. kind: stream, view or function; temporary: of a view and a
+    function in SQL; in_sql: whether it is one of these.
+    """
 
     kind: str
     name: Name
     or_replace: bool
     temporary: bool = True
+    in_sql: bool = False
 
 
 def written_definition(statement: CreateStream | CreateFunction | Spark) -> Written:
-    """What a statement defines. Raises RuleFault for a view of another schema, and a global one."""
+    """What a statement defines. Raises RuleFault for one of another schema, and a global view."""
     if not isinstance(statement, Spark):
         kind = "stream" if isinstance(statement, CreateStream) else "function"
         return Written(kind, statement.name, statement.or_replace)
-    view, place = definition_of(statement.text), statement.span
-    if view.written != quote_name(view.creates):
-        name = view.creates.rpartition(".")[2]
+    new, place = definition_of(statement.text), statement.span
+    if new.written != quote_name(new.creates):
+        name = quote_name(new.creates.rpartition(".")[2])
+        reads = f"FROM {name}_2 …" if new.kind == "view" else f"SELECT … {name}_2(…) …"
         raise RuleFault(
-            f"the view {view.creates} cannot be staged",
-            detail="a view is staged that is temporary, and not global, or is in the schema default",
-            hint=f"CREATE OR REPLACE TEMPORARY VIEW {quote_name(name)}_2 AS …;\n"
-            f"and CREATE OR REPLACE LIVE TABLE … STAGED AS … FROM {quote_name(name)}_2 …",
+            f"the {new.kind} {new.creates} cannot be staged",
+            detail=f"a {new.kind} is staged that is temporary, and not global, or is in the schema default",
+            hint=f"CREATE OR REPLACE TEMPORARY {new.kind.upper()} {name}_2 …;\n"
+            f"and CREATE OR REPLACE LIVE TABLE … STAGED AS … {reads}",
             span=place,
             code="NOT_STAGEABLE",
         )
-    return Written("view", Name(view.creates, place), view.replaces, view.temporary)
+    return Written(new.kind, Name(new.creates, place), new.replaces, new.temporary, in_sql=True)
 
 
 def _check_is_of_one(written: Written, old: Aside | None, context: Context) -> None:
@@ -143,8 +148,7 @@ def _check_is_of_one(written: Written, old: Aside | None, context: Context) -> N
     catalog, kind, name = context.catalog, written.kind, written.name
     quoted, head = quote_name(name.value), f"CREATE OR REPLACE {kind.upper()}"
     if old is None and not context.open_change:
-        called = "function written in Python" if kind == "function" else kind
-        fault = unknown(called, name, catalog.names_in_use(kind))
+        fault = unknown(kind, name, catalog.names_in_use(kind))
         fault.hint = "\nor ".join(p for p in (fault.hint, f"leave out STAGED: it changes a {kind}") if p)
         raise fault
     if old is not None and not written.or_replace:
@@ -154,9 +158,18 @@ def _check_is_of_one(written: Written, old: Aside | None, context: Context) -> N
             span=name.span,
             code="CLAUSE_CONFLICT",
         )
+    if old is not None and isinstance(old, OfSpark) != written.in_sql:
+        languages = ("Python", "SQL") if written.in_sql else ("SQL", "Python")
+        raise RuleFault(
+            f"the {kind} {old.name} is written in {languages[0]}, and cannot become one in {languages[1]}",
+            hint=f"CREATE FUNCTION {quoted}_2 …, which the changed query uses",
+            span=name.span,
+            code="NOT_STAGEABLE",
+        )
     taken = [
         k for k in ("stream", "view", "function") if k != kind and catalog.definition_in_use(k, name.value)
     ]
+    taken += ["table"] if not isinstance(old, Table) and name.value.casefold() in catalog.tables else []
     taken += ["query"] if name.value.casefold() in catalog.queries else []
     taken += ["sink or live table"] if name.value.casefold() in catalog.sinks else []
     for other in taken:
@@ -170,29 +183,33 @@ def _check_is_of_one(written: Written, old: Aside | None, context: Context) -> N
 
 
 def _check_is_as_lasting(written: Written, old: Aside | None) -> None:
-    """Raise RuleFault for a temporary view in the place of one that Spark's catalog keeps, or the reverse."""
-    name, temporary = quote_name(written.name.value), True
-    if isinstance(old, Table):
+    """Raise RuleFault for a temporary view or function in the place of one that Spark's catalog keeps, or the
+    reverse.
+    """
+    name, kind, temporary = quote_name(written.name.value), written.kind, True
+    if isinstance(old, OfSpark):
         temporary = definition_of(old.text).temporary
-    if written.kind == "view" and temporary != written.temporary:
-        what = "a temporary view" if temporary else "no temporary view"
+    if temporary != written.temporary:
+        what = f"a temporary {kind}" if temporary else f"no temporary {kind}"
         raise RuleFault(
-            f"{name} is {what}" if old else f"{name} is a new view, which is staged as a temporary one",
-            hint=f"CREATE OR REPLACE {'TEMPORARY ' if temporary else ''}VIEW {name} STAGED AS …",
+            f"{name} is {what}" if old else f"{name} is a new {kind}, which is staged as a temporary one",
+            hint=f"CREATE OR REPLACE {'TEMPORARY ' if temporary else ''}{kind.upper()} {name} STAGED …",
             span=written.name.span,
             code="CLAUSE_CONFLICT",
         )
 
 
-def _planned_view(statement: Spark, written: Written, context: Context) -> Collect:
-    """The plan of the staged definition, which is a temporary view. Raises faults also for what a view that
-    lasts could not read.
+def _planned_in_spark(statement: Spark, written: Written, context: Context) -> Collect:
+    """The plan of the staged definition, which is a temporary view or function. Raises faults also for what
+    one that lasts could not read.
     """
     name = written.name.value
     plans = (
-        [planner.plan(_view_as(statement, name, temporary=False), context)] if not written.temporary else []
+        [planner.plan(_in_spark_as(statement, name, temporary=False), context)]
+        if not written.temporary
+        else []
     )
-    plans.append(planner.plan(_view_as(statement, staged_name(name), temporary=True), context))
+    plans.append(planner.plan(_in_spark_as(statement, staged_name(name), temporary=True), context))
     assert isinstance(plans[-1], Collect)
     return plans[-1]
 
@@ -215,35 +232,39 @@ def _entry_of(define: Define) -> Aside:
     return replace(plain, name=staged_name(plain.name))
 
 
-def staged_view(statement: Spark) -> Spark:
-    """The statement that creates the staged definition of a view."""
+def staging_in_spark(statement: Spark) -> Spark:
+    """The statement that creates the staged definition of a view or function."""
     name = staged_name(definition_of(statement.text).creates)
-    return _view_as(statement, name, temporary=True)
+    return _in_spark_as(statement, name, temporary=True)
 
 
-def _view_as(statement: Spark, name: str, *, temporary: bool) -> Spark:
-    """The statement of a view with another name; the places of its errors are those of what was written."""
-    text, points = with_points(statement.text, [head_of_view(statement.text, name, temporary=temporary)])
-    return replace(view_statement(text), origin=statement.origin.behind(points), span=statement.span)
+def _in_spark_as(statement: Spark, name: str, *, temporary: bool) -> Spark:
+    """The statement of a view or function with another name; the places of its errors are those of what was
+    written.
+    """
+    head = head_of_definition(statement.text, name, temporary=temporary)
+    text, points = with_points(statement.text, [head])
+    return replace(spark_statement(text), origin=statement.origin.behind(points), span=statement.span)
 
 
-def view_statement(text: str) -> Spark:
-    """The statement of a view, from its text."""
+def spark_statement(text: str) -> Spark:
+    """The statement of a view or function, from its text."""
     statement = parse(split_script(Source("catalog.sql", f"{text};"))[0], {}, literal=True)
     assert isinstance(statement, Spark)
     return statement
 
 
-def name_of_staged_view(statement: Spark) -> str:
-    """The name in use of the view that a statement stages."""
-    return in_use_name(definition_of(statement.text).creates)
+def staged_in_spark(statement: Spark) -> tuple[str, str]:
+    """(view or function, its name in use) of what a statement stages."""
+    definition = definition_of(statement.text)
+    return definition.kind, in_use_name(definition.creates)
 
 
-def view_again(view: Table, catalog: Catalog) -> Spark:
-    """The statement that stages a view with its staged definition, if it has one, else its own."""
-    staged = catalog.staged_definition(view.name)
-    text = staged.text if isinstance(staged, Table) else view.text
-    return view_statement(view_named(text, staged_name(view.name), temporary=True))
+def again_in_spark(entry: OfSpark, catalog: Catalog) -> Spark:
+    """The statement that stages a view or function: with its staged definition, if it has one."""
+    staged = catalog.staged_definition(entry.name)
+    text = staged.text if isinstance(staged, OfSpark) else entry.text
+    return spark_statement(definition_named(text, staged_name(entry.name), temporary=True))
 
 
 def planned_staging(
@@ -268,8 +289,8 @@ def planned_staging(
 
 
 def cannot_follow(kind: str, name: str, fault: StreamsqlError, place: Span) -> RuleFault:
-    """The error of a live table or a view (kind) that is staged because of what it reads, and cannot be
-    computed from that.
+    """The error of a live table, a view or a function (kind) that is staged because of what it reads, and
+    cannot be computed from that.
     """
     return RuleFault(
         f"the {kind} {name} cannot be computed from the change",
@@ -286,13 +307,13 @@ def _check_can_be_staged(old: Aside | None, new: Aside, span: Span) -> None:
     """Raise RuleFault for a definition that has no place beside the one in use."""
     why = hint = ""
     if isinstance(new, Stream):
-        assert not isinstance(old, (Table, Function))
+        assert not isinstance(old, (OfSpark, Function))
         why, hint = _stream_refused(old, new)
     elif isinstance(new, Function) and isinstance(old, Function):
         if (old.module, old.attribute) == (new.module, new.attribute):
             why = "its Python is that of the function in use, and a module is there once"
             hint = f"put the changed code beside it: AS '{new.module}.{new.attribute}_2'"
-    elif isinstance(new, Table) and holds_secret(new.text):
+    elif isinstance(new, OfSpark) and holds_secret(new.text):
         why = "it holds a secret, which a workspace does not keep"
         hint = "write a reference: '${env:NAME}'"
     if why:

@@ -8,15 +8,15 @@ from typing import cast
 
 from streamsql.calls import run
 from streamsql.connectors.option_values import placed
-from streamsql.definitions import Aside, Table, in_use_name, is_staged, kind_of, promoted_name, staged_name
+from streamsql.definitions import Aside, OfSpark, in_use_name, is_staged, kind_of, promoted_name, staged_name
 from streamsql.errors import Cancelled, Note, Span, StreamsqlError
 from streamsql.features.change.stage_plan import (
     Define,
     Staging,
     cannot_follow,
-    name_of_staged_view,
-    staged_view,
-    view_statement,
+    spark_statement,
+    staged_in_spark,
+    staging_in_spark,
     written_definition,
 )
 from streamsql.language.spark_definitions import definition_of
@@ -52,12 +52,12 @@ def stage_definition(
     kind, name = kind_of(entry), in_use_name(entry.name)
     begun = [entry.name]
     try:
-        for view in plan.views:
-            begun.append(staged_name(name_of_staged_view(view)))
+        for view in plan.in_spark:
+            begun.append(staged_name(staged_in_spark(view)[1]))
             try:
-                create_view(parts, view)
+                create_in_spark(parts, view)
             except StreamsqlError as fault:
-                raise cannot_follow("view", name_of_staged_view(view), fault, place) from fault
+                raise cannot_follow(*staged_in_spark(view), fault, place) from fault
         if plan.statements is None:
             return Done(notes, f"staged: {kind} {name}")
         staged = stage_tables(parts, plan.statements, place)
@@ -75,10 +75,10 @@ def stage_definition(
 
 
 def _define(parts: SessionParts, define: Define, statement: Statement) -> tuple[Aside, tuple[Note, ...]]:
-    """(the staged definition, which is in the catalog then, and a view in Spark; notes)."""
+    """(the staged definition, which is in the catalog then, and a view or function in Spark; notes)."""
     if isinstance(define, Collect):
         assert isinstance(statement, Spark)
-        return create_view(parts, staged_view(statement)), define.notes
+        return create_in_spark(parts, staging_in_spark(statement)), define.notes
     if isinstance(define, DefineFunction):
         key, here = define.function.name.casefold(), parts.variables.get("here", "")
         others = [function for name, function in parts.catalog.functions.items() if name != key]
@@ -96,33 +96,34 @@ def _define(parts: SessionParts, define: Define, statement: Statement) -> tuple[
     return entry, notes
 
 
-def create_view(parts: SessionParts, statement: Spark) -> Table:
-    """Create a temporary view in the Spark that runs the queries, and keep it. Raises its fault."""
+def create_in_spark(parts: SessionParts, statement: Spark) -> OfSpark:
+    """Create a temporary view or function in the Spark that runs the queries, and keep it. Raises faults."""
     statement, spark = cast("Spark", with_full_paths(statement)), parts.engine.wait(parts.cancel)
     plan = planner.plan(statement, parts.context())
     assert isinstance(plan, Collect)
     try:
         run(plan.program, parts.env(plan.program, plan.reads, spark))
-        streaming = bool(spark.table(plan.defines.written).isStreaming)
+        is_view = plan.defines.kind == "view"
+        streaming = is_view and bool(spark.table(plan.defines.written).isStreaming)
     except Exception as error:
         raise translate(error, statement, parts.catalog.relation_names()) from error
-    view = plan.table(streaming)
-    parts.define(view)
+    entry = plan.entry(streaming)
+    parts.define(entry)
     parts.temporary.remember(statement, plan.defines)
-    return view
+    return entry
 
 
 def define_again(parts: SessionParts, entry: Aside) -> None:
     """Put a definition back that is not in use."""
     parts.current.update(lambda catalog: catalog.having(entry))
-    if isinstance(entry, Table):
-        keep_view(parts, entry)
+    if isinstance(entry, OfSpark):
+        keep_in_spark(parts, entry)
 
 
-def keep_view(parts: SessionParts, view: Table) -> None:
-    """Create a view of the catalog in Spark, in the place of the one of its name, and keep it."""
+def keep_in_spark(parts: SessionParts, entry: OfSpark) -> None:
+    """Create a view or function of the catalog in Spark, in the place of the one of its name, and keep it."""
     spark = parts.engine.wait(CancelToken()) if parts.engine.started else None
-    parts.temporary.change(view_statement(view.text), definition_of(view.text), spark)
+    parts.temporary.change(spark_statement(entry.text), definition_of(entry.text), spark)
 
 
 def with_message(staged: list[Started], notes: Iterable[Note], text: str) -> Result:

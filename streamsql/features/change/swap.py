@@ -20,7 +20,7 @@ from streamsql.connectors.base import Places
 from streamsql.definitions import (
     PROMOTED,
     Aside,
-    Table,
+    OfSpark,
     before_name,
     is_aside,
     is_staged,
@@ -32,10 +32,10 @@ from streamsql.definitions import (
 from streamsql.errors import Source, StreamsqlError
 from streamsql.features.change.affected import in_order
 from streamsql.features.change.promote_query import remove_hidden_rows
-from streamsql.features.change.staging import keep_view
+from streamsql.features.change.staging import keep_in_spark
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
-from streamsql.language.spark_definitions import definition_of, view_named
+from streamsql.language.spark_definitions import definition_named, definition_of
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.plan.statements.existing import entries_of
@@ -81,30 +81,32 @@ def with_definitions(catalog: Catalog, definitions: Mapping[str, str]) -> Catalo
 
 
 def _named(entry: Aside, name: str, old: Aside | None) -> Aside:
-    """A definition under another name. old: the one in use; a view that is not in use is a temporary one."""
-    if not isinstance(entry, Table):
+    """A definition under another name. old: the one in use; a view or function of Spark that is not in use is
+    a temporary one.
+    """
+    if not isinstance(entry, OfSpark):
         return replace(entry, name=name)
-    temporary = is_aside(name) or not isinstance(old, Table) or definition_of(old.text).temporary
-    return replace(entry, name=name, text=view_named(entry.text, name, temporary=temporary))
+    temporary = is_aside(name) or not isinstance(old, OfSpark) or definition_of(old.text).temporary
+    return replace(entry, name=name, text=definition_named(entry.text, name, temporary=temporary))
 
 
 def define_in_spark(parts: SessionParts, definitions: Mapping[str, str]) -> None:
-    """Give Spark the views of which other definitions are in use now, with the views that read them.
-    definitions: as for `with_definitions`. A view that Spark does not take is missing: the next statement
-    that names it says why.
+    """Give Spark the views and functions in SQL of which other definitions are in use now, with those that
+    read them. definitions: as for `with_definitions`. One that Spark does not take is missing: the next
+    statement that names it says why.
     """
     spark = parts.engine.wait(CancelToken()) if parts.engine.started else None
     for name, aside in definitions.items():
         if aside.casefold() not in parts.catalog.aside:
             parts.temporary.drop(aside, spark)
+            parts.temporary.drop(f"{aside}()", spark)
             if spark is not None and parts.catalog.definition_in_use("function", name):
                 spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(aside)}")
-    views = [view for name in definitions if (view := parts.catalog.definition_in_use("view", name))]
-    for view in in_order((v for v in views if isinstance(v, Table)), parts.catalog):
-        keep_view(parts, view)
-    before = (parts.catalog.aside.get(before_name(name).casefold()) for name in definitions)
-    for view in in_order((v for v in before if isinstance(v, Table)), parts.catalog):
-        keep_view(parts, view)
+    in_use = [parts.catalog.definition_in_use(k, name) for name in definitions for k in ("view", "function")]
+    before = [parts.catalog.aside.get(before_name(name).casefold()) for name in definitions]
+    for entries in (in_use, before):
+        for entry in in_order((e for e in entries if isinstance(e, OfSpark)), parts.catalog):
+            keep_in_spark(parts, entry)
 
 
 def in_sets(catalog: Catalog, tables: Mapping[str, tuple[str, str]], definitions: Iterable[str]) -> Catalog:

@@ -81,9 +81,10 @@ class ConnectHandlers:
         existed = exists_before(parts.spark, plan.defines)
         frame = run(plan.program, parts.env(plan.program, plan.reads))
         if plan.defines.creates:
-            written = plan.defines.written
-            streaming = informing(lambda: bool(parts.spark.table(written).isStreaming), plan.streaming)
-            parts.define(plan.table(streaming))
+            written, streaming = plan.defines.written, plan.streaming
+            if plan.defines.kind != "function":
+                streaming = informing(lambda: bool(parts.spark.table(written).isStreaming), streaming)
+            parts.define(plan.entry(streaming))
         if not is_table(statement):  # tables are the server's
             parts.temporary.remember(statement, plan.defines)
         if frame.isStreaming:

@@ -118,7 +118,7 @@ def _views(job: Job, runs: tuple[Run, ...], parts: SessionParts) -> list[Program
     texts += [s.query for run in runs for s in run.reads.streams if s.query]
     wanted = set[str]().union(*map(names_in_query, texts))
     statements = parts.temporary.statements()
-    if any(run.reads.staged_views for run in runs):
+    if any(run.reads.staged for run in runs):
         wanted |= {name for name, _ in statements if is_staged(name)}
     for name, statement in reversed(statements):
         if name in wanted:

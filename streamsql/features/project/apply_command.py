@@ -224,7 +224,13 @@ class _Run:
             self._printer.say(f"{name} {is_are} left staged: {why}")
             self._printer.say(f"{change.promote.text}; puts it in use, {change.drop} removes it")
             return False
-        return run(change.promote)
+        ran = [query for query in change.stopped if self._status(query) in GOING_ON]
+        stops = [written(f"STOP QUERY {quote_name(query)}") for query in ran]
+        if not all(map(run, (*stops, change.promote))):
+            for query in ran:
+                run(written(f"START QUERY {quote_name(query)}"))
+            return False
+        return all(map(self._done, change.then))
 
 
 def _agreed(question: str) -> bool:

@@ -15,21 +15,23 @@ from streamsql.plan.streaming.query_changes import entry_changes
 from streamsql.runtime.workspace.store import CatalogEntry
 
 ADDED, CHANGED, RENAMED, DROPPED = "added", "changed", "renamed", "dropped"
-_OF_VIEW = frozenset(("OR", "REPLACE", "TEMP", "TEMPORARY"))
-"""Words before VIEW that are no part of what the view is."""
+_BEFORE_KIND = frozenset(("OR", "REPLACE", "TEMP", "TEMPORARY"))
+"""Words before VIEW and FUNCTION that are no part of what that is."""
 
 
 @dataclass(frozen=True)
 class Change:
     """what: ADDED, CHANGED, RENAMED or DROPPED; wanted: None for DROPPED; present: None for ADDED.
 
-    loses_rows: whether the workspace has rows of it, which are moved to the trash.
+    loses_rows: whether the workspace has rows of it, which are moved to the trash; minor: whether queries go
+    on from their checkpoints with it: a comment, or how fast a stream is read.
     """
 
     what: str
     wanted: CatalogEntry | None = None
     present: CatalogEntry | None = None
     loses_rows: bool = False
+    minor: bool = False
 
     @property
     def entry(self) -> CatalogEntry:
@@ -101,14 +103,15 @@ def compare(
         if old is None:
             changes += [Change(ADDED, entry)] * (key not in renamed)
         elif not _same(old, entry):
-            changes.append(Change(CHANGED, entry, old, _has_rows(key, present)))
+            facts = _has_rows(key, present), _is_minor(key, present, wanted)
+            changes.append(Change(CHANGED, entry, old, *facts))
         else:
             unchanged += key in defined and key not in renamed
     made_anew = {key_of(rename.before) for rename in renames}
     gone = [key for key in reversed(before) if key not in after and key not in made_anew]
     changes += (Change(DROPPED, None, before[key], _has_rows(key, present)) for key in gone)
     changed = {change.key for change in changes if change.what == CHANGED}
-    minor = {key for key in changed if _is_minor(key, present, wanted)}
+    minor = {change.key for change in changes if change.minor}
     return Comparison(tuple(changes), unchanged, _effects(wanted, after, before.keys(), changed, minor))
 
 
@@ -124,9 +127,10 @@ def _same(one: CatalogEntry, other: CatalogEntry) -> bool:
 def _words(entry: CatalogEntry) -> list[tuple[str, str]]:
     """The words and signs of a definition."""
     tokens = written(entry.text).tokens
-    if entry.kind == "view":
-        head = next((at for at, token in enumerate(tokens) if token.upper == "VIEW"), 0)
-        tokens = tuple(t for at, t in enumerate(tokens) if at > head or t.upper not in _OF_VIEW)
+    if entry.kind in ("view", "function"):
+        kind = entry.kind.upper()
+        head = next((at for at, token in enumerate(tokens) if token.upper == kind), 0)
+        tokens = tuple(t for at, t in enumerate(tokens) if at > head or t.upper not in _BEFORE_KIND)
     return [(token.kind, token.text) for token in tokens]
 
 

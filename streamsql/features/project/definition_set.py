@@ -11,7 +11,16 @@ from streamsql.cli.dry_run import Checker
 from streamsql.connectors import schema_registry
 from streamsql.connectors.option_values import placed
 from streamsql.definition_sql import setting_sql
-from streamsql.definitions import REJECTED, Query, Stream, is_aside, is_before, is_staged, promoted_name
+from streamsql.definitions import (
+    REJECTED,
+    Query,
+    Stream,
+    in_use_name,
+    is_aside,
+    is_before,
+    is_staged,
+    promoted_name,
+)
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.project.project_folder import Key, Part, key_of
 from streamsql.language.statements.base import Statement
@@ -40,7 +49,7 @@ class DefinitionSet:
     def of(cls, parts: SessionParts) -> DefinitionSet:
         """What a session has."""
         statements = parts.temporary.statements()
-        views = ((name, view) for name, view in statements if not (is_aside(name) or is_table(view)))
+        views = ((key, s) for key, s in statements if not (is_aside(key.removesuffix("()")) or is_table(s)))
         withheld = parts.store.withheld if parts.store else {}
         return cls(parts.catalog, tuple(views), withheld | parts.settings.changed)
 
@@ -61,10 +70,11 @@ class DefinitionSet:
 
     @property
     def staged(self) -> tuple[str, ...]:
-        """The live tables and queries of which a change is staged."""
+        """The live tables, queries, streams, views and functions of which a change is staged."""
         queries = self.catalog.named(None)
         changes = (query.name for query in queries if is_staged(query.name) and not is_before(query.name))
-        return tuple(map(promoted_name, changes))
+        definitions = (entry.name for entry in self.catalog.aside.values() if is_staged(entry.name))
+        return *map(promoted_name, changes), *map(in_use_name, definitions)
 
 
 def wanted(

@@ -17,7 +17,8 @@ from streamsql.config.preferences import Preferences
 from streamsql.errors import StreamsqlError
 from streamsql.features.project.comparison import Change, Comparison, compare, renames_of
 from streamsql.features.project.definition_set import DefinitionSet, wanted
-from streamsql.features.project.project_folder import Part, files_of, read_project
+from streamsql.features.project.project_folder import Key, Part, files_of, read_project
+from streamsql.features.project.set_of_changes import ChangeSet, staged_as_one
 from streamsql.features.project.sink_differences import queries_to_stage
 from streamsql.output.control_characters import harmless
 from streamsql.output.printer import Printer
@@ -34,7 +35,7 @@ NOTHING, CHANGES, FAILED = 0, 3, 1
 @dataclass(frozen=True)
 class Project:
     """A folder beside a workspace. parts: its statements in their order; present: what is in
-    the workspace, after renames.
+    the workspace, after renames; together: what is changed as one.
     """
 
     line: CommandLine
@@ -42,6 +43,7 @@ class Project:
     parts: tuple[Part, ...]
     comparison: Comparison
     present: DefinitionSet
+    together: ChangeSet = ChangeSet()
 
 
 def project_parser(command: str, description: str, codes: str) -> Parser:
@@ -113,9 +115,12 @@ def read(options: Namespace, line: CommandLine, printer: Printer) -> Project | N
         defined, faults = wanted(ordered, own, store, present)
     if not faults:
         comparison = compare(present, defined, ordered, renames)
-        differences = queries_to_stage(comparison, present, defined, ordered, own)
-        comparison = replace(comparison, effects=comparison.effects.with_differences(differences))
-        return Project(line, folder, tuple(ordered), comparison, present)
+        together = staged_as_one(comparison, present, defined, ordered, own)
+        in_set = [present.catalog.queries[part.key[1]] for part in together.inserts]
+        differences = [*in_set, *queries_to_stage(comparison, present, defined, ordered, own)]
+        effects = comparison.effects.with_differences(list(dict.fromkeys(differences)))
+        comparison = replace(comparison, effects=effects)
+        return Project(line, folder, tuple(ordered), comparison, present, together)
     for fault in faults:
         printer.error(fault)
     return None
@@ -149,7 +154,7 @@ def as_text(project: Project) -> str:
     staged = [f"staged: {name}" for name in project.present.staged]
     if not comparison.changes:
         return harmless("\n".join((*staged, f"nothing to do: {unchanged} unchanged")))
-    places = {part.key: part.place for part in project.parts}
+    places, lost = {part.key: part.place for part in project.parts}, _with_lost_rows(project)
     lines, counts = list[str](), dict[str, int]()
     for change in comparison.changes:
         counts[change.what] = counts.get(change.what, 0) + 1
@@ -159,7 +164,7 @@ def as_text(project: Project) -> str:
         file, number = places.get(change.key, ("", 0))
         lines.append(title + (f"    {file}:{number}" if file else ""))
         lines += (f"    {line}" for line in change.difference)
-        if change.loses_rows:
+        if change.key in lost:
             lines.append("    its rows are moved to the trash of the workspace")
     effects = comparison.effects
     listed = {
@@ -167,6 +172,7 @@ def as_text(project: Project) -> str:
         "rows are written again into": effects.written_again,
         "the sink gets the difference": effects.differences,
         "started again": effects.resumed,
+        "staged, compared and promoted as one": project.together.names,
     }
     lines += (f"{what}: {', '.join(names)}" for what, names in listed.items() if names)
     lines += staged
@@ -174,9 +180,15 @@ def as_text(project: Project) -> str:
     return harmless("\n".join(lines))
 
 
+def _with_lost_rows(project: Project) -> set[Key]:
+    """The changes with which rows are lost: a stream of values that is staged keeps its rows."""
+    kept = {part.key for part in project.together.definitions}
+    return {change.key for change in project.comparison.changes if change.loses_rows} - kept
+
+
 def as_json(project: Project) -> str:
     """A comparison as one JSON document."""
-    places = {part.key: part.place for part in project.parts}
+    places, lost = {part.key: part.place for part in project.parts}, _with_lost_rows(project)
 
     def row(change: Change) -> dict[str, Any]:
         file, number = places.get(change.key, (None, None))
@@ -187,7 +199,7 @@ def as_json(project: Project) -> str:
             "file": file,
             "line": number,
             "before": change.present.text if change.present else None,
-            "loses_rows": change.loses_rows,
+            "loses_rows": change.key in lost,
             "after": change.wanted.text if change.wanted else None,
         }
 
@@ -199,6 +211,7 @@ def as_json(project: Project) -> str:
         "written_again": list(comparison.effects.written_again),
         "differences": list(comparison.effects.differences),
         "started_again": list(comparison.effects.resumed),
+        "promoted_as_one": list(project.together.names),
         "staged": list(project.present.staged),
         "unchanged": comparison.unchanged,
     }

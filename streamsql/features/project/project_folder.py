@@ -125,8 +125,9 @@ def _renamed_from(before: str) -> str:
 def _entry(statement: Statement) -> CatalogEntry:
     """What a statement defines. Raises RuleFault for one that does not belong into a project."""
     kind = _KINDS.get(type(statement), "")
-    if isinstance(statement, Spark) and definition_of(statement.text).creates and not is_table(statement):
-        kind = "view"
+    in_spark = definition_of(statement.text) if isinstance(statement, Spark) else None
+    if in_spark and in_spark.creates and not is_table(statement):
+        kind = in_spark.kind
     if not kind:
         raise RuleFault(
             "a project has only statements that define",
@@ -137,16 +138,15 @@ def _entry(statement: Statement) -> CatalogEntry:
         )
     name = _name_of(statement)
     of_console = (CreateLiveTable, CreateStream, CreateFunction, Insert)
-    staged = definition_of(statement.text).staged if kind == "view" else False
-    if staged or (isinstance(statement, of_console) and statement.staged):
+    if (in_spark and in_spark.staged) or (isinstance(statement, of_console) and statement.staged):
         raise RuleFault(
             "a project says what is in use, not what is staged", hint="omit STAGED", code="NOT_A_DEFINITION"
         )
     if isinstance(statement, Set):
         _check_setting(name, statement)
-    if kind == "view" and holds_secret(statement.text):
+    if in_spark and holds_secret(statement.text):
         raise RuleFault(
-            "a view with a secret is not kept in a workspace",
+            f"a {kind} with a secret is not kept in a workspace",
             hint="leave it out of the folder",
             code="SECRET_LOST",
         )
@@ -186,7 +186,8 @@ def _name_of(statement: Statement) -> str:
 def _needs(statement: Statement) -> frozenset[str]:
     """The folded names that a statement needs, as the entry of the catalog that it makes has them."""
     if isinstance(statement, Spark):
-        return frozenset(relation.name.casefold() for relation in relations_of(statement))
+        own = definition_of(statement.text).creates.casefold()
+        return frozenset(relation.name.casefold() for relation in relations_of(statement)) - {own}
     parts = (statement, *getattr(statement, "inserts", ()))
     computed = getattr(getattr(statement, "watermark", None), "computed", None)
     queries = (computed, *(getattr(part, "query", None) for part in parts))
@@ -208,11 +209,13 @@ def _twice(part: Part, first: Part) -> NameFault:
 
 
 def _circles(parts: Mapping[Key, Part]) -> Iterator[RuleFault]:
-    """The fault of definitions that need each other. (A view names all its words; Spark checks views.)"""
+    """The fault of definitions that need each other. (A statement of Spark names all its words; Spark checks
+    these.)
+    """
     by_name = {
         part.entry.name.casefold(): part
         for part in parts.values()
-        if part.entry.readable and part.entry.kind != "view"
+        if part.entry.readable and not isinstance(part.statement, Spark)
     }
     needs = {
         name: {base for needed in part.entry.names if (base := needed.partition("$")[0]) in by_name} - {name}
@@ -257,3 +260,25 @@ def edited(part: Part, text: str) -> Written:
     source = part.written.source
     before = sum(other.span.start < part.written.span.start for other in split_script(source))
     return split_script(Source(source.name, text))[before]
+
+
+_BEFORE_NAME = 8
+"""The most words of CREATE … IF NOT EXISTS."""
+
+
+def replacing(part: Part, *, staged: bool = False) -> Written:
+    """The statement of the folder as CREATE OR REPLACE, with the same place. staged: a live table, whose
+    change is staged.
+    """
+    source, tokens = part.written.source, part.written.tokens
+    text, words = source.text, [token.upper for token in tokens[:_BEFORE_NAME]]
+    kept = "NOT" in words and words[words.index("NOT") - 1] == "IF"
+    if staged:
+        name = tokens[words.index("TABLE") + (4 if kept else 1)]
+        text = f"{text[: name.end]} STAGED{text[name.end :]}"
+    if kept:
+        at = words.index("NOT")
+        text = text[: tokens[at - 1].start] + text[tokens[at + 2].start :]
+    if words[1] != "OR":
+        text = f"{text[: tokens[0].end]} OR REPLACE{text[tokens[0].end :]}"
+    return edited(part, text)

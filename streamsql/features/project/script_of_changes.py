@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamsql.connectors.registry import connector
-from streamsql.definitions import Stream
 from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, is_altered, written
 from streamsql.features.project.plan_command import Project, shown_kind
-from streamsql.features.project.project_folder import Key, Part, edited, is_endless, needed
+from streamsql.features.project.project_folder import Key, Part, is_endless, needed, replacing
+from streamsql.features.project.set_of_changes import SET
 from streamsql.features.project.sink_differences import staged_insert
 from streamsql.language.script import Written
-from streamsql.language.statements.base import Name
-from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.workspace.store import CatalogEntry
-
-_BEFORE_NAME = 8
-"""The most words of CREATE … IF NOT EXISTS."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +31,11 @@ class Step:
 
 @dataclass(frozen=True)
 class StagedChange:
-    """The statements that change a live table, a query into a sink, or streams with all live tables that read
-    them. name: what is left staged where it is not promoted, and drop: how that is removed; queries: those
-    that are compared, of live tables or into a sink; replace: at once, where there is nothing to compare,
-    None for a set; endless: whether an input never ends, so that it cannot be compared.
+    """The statements that change a live table, a query into a sink, or streams, views and functions with what
+    reads them. name: what is left staged where it is not promoted, and drop: how that is removed; queries:
+    those that are compared, of live tables or into a sink; replace: at once, where there is nothing to
+    compare, None for a set; endless: whether an input never ends, so that it cannot be compared; stopped: the
+    queries that PROMOTE would let go on, and that begin anew behind it; then: what begins these anew.
     """
 
     name: str
@@ -51,6 +46,8 @@ class StagedChange:
     drop: str
     replace: Step | None
     endless: bool
+    stopped: tuple[str, ...] = ()
+    then: tuple[Step, ...] = ()
 
 
 def steps(project: Project) -> Iterator[Step | StagedChange]:
@@ -62,15 +59,16 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
     yield from (Step((_rename(change),)) for change in renames)
     changes = {change.key: change for change in project.comparison.changes if change not in renames}
     effects = project.comparison.effects
-    together = _together(project, changes)
-    again = [name for name in effects.begin_again if name.casefold() not in together]
+    together = project.together
+    in_set = {name.casefold() for name in (*together.names, *together.stopped)}
+    again = [name for name in effects.begin_again if name.casefold() not in in_set]
     restarts = {name: _restart(name, " FROM BEGINNING") for name in again}
     restarts |= {name: _restart(name) for name in effects.resumed}
     taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
     gone = [c.present for c in changes.values() if c.what in (DROPPED, RENAMED) and c.present]
     first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
     yield from (Step((_drop(entry),)) for entry in first)
-    own = [part for part in project.parts if part.entry.name.casefold() in together]
+    own = [part for part in project.parts if part in together.parts]
     before = needed((name for part in own for name in part.entry.names), project.parts)
     ordered = sorted(project.parts, key=lambda part: part not in own and part.key not in before)
     for part in ordered if own else project.parts:
@@ -131,94 +129,47 @@ def _defining(part: Part, change: Change, project: Project) -> Step | StagedChan
             replace=replace,
             endless=False,
         )
-    replacing = _replacing(part)
+    statement = replacing(part)
     if part.entry.kind == "sink":
         gone = {c.key[1] for c in project.comparison.changes if c.what == DROPPED and _writes(c.entry)}
         writers = (query.name for query in project.present.catalog.writers_of(part.entry.name))
         names = tuple(dict.fromkeys(name for name in writers if name.casefold() not in gone))
         drops = tuple(written(f"DROP QUERY {quote_name(name)}") for name in names)
-        return Step((*drops, replacing), names, len(names), brings_back=True)
+        return Step((*drops, statement), names, len(names), brings_back=True)
     if part.entry.kind != "query":
-        return Step((replacing,))
+        return Step((statement,))
     name = quote_name(part.entry.name)
     return StagedChange(
         part.entry.name,
         (part.entry.name,),
-        stage=(_replacing(part, staged=True),),
+        stage=(replacing(part, staged=True),),
         compare=written(f"COMPARE LIVE TABLE {name}"),
         promote=written(f"PROMOTE {name}"),
         drop=f"DROP STAGED {name};",
-        replace=Step((replacing,)),
+        replace=Step((statement,)),
         endless=is_endless(part, project.parts),
     )
 
 
-SET = "applied"
-"""The set of staged changes of `streamsql apply`."""
-
-
-def _together(project: Project, changes: Mapping[Key, Change]) -> set[str]:
-    """The folded names of the streams that are changed as one set with the live tables that are computed anew
-    because of them: none where a query that writes into a sink is begun again, too, or a stream cannot be
-    staged.
-    """
-    queries = project.present.catalog.queries
-    changed = [p for p in project.parts if p.key in changes and changes[p.key].what == CHANGED]
-    kinds = {p.entry.kind for p in changed}
-    streams = [p for p in changed if isinstance(p.statement, CreateStream)]
-    again = [queries[name.casefold()] for name in project.comparison.effects.begin_again]
-    if not streams or not again or kinds & {"view", "function", "sink"}:
-        return set()
-    before = project.present.catalog.streams
-    stageable = (_is_stageable(part, before[part.entry.name.casefold()]) for part in streams)
-    if not all(query.live_table for query in again) or not all(stageable):
-        return set()
-    tables = [p for p in changed if p.entry.kind == "query" and p.entry.readable]
-    return {p.entry.name.casefold() for p in (*streams, *tables)} | {q.name.casefold() for q in again}
-
-
-def _is_stageable(part: Part, before: Stream) -> bool:
-    """Whether STAGED takes a changed stream: not one whose rows come to its name, or once."""
-    statement = part.statement
-    assert isinstance(statement, CreateStream)
-    names = [statement.connector, Name(before.connector) if before.connector else None]
-    own_rows = any(name and (name.value.casefold() == "values" or connector(name).received) for name in names)
-    return not (own_rows or statement.malformed_sink or before.malformed_sink)
-
-
 def _as_set(own: Sequence[Part], changes: Mapping[Key, Change], project: Project) -> StagedChange:
-    """The statements that change streams and live tables as one set; END CHANGE stages the live tables that
-    read them.
-    """
-    changed = [_replacing(part) for part in own if part.key in changes]
-    queries = project.present.catalog.queries
-    tables = [name for name in project.comparison.effects.anew if queries[name.casefold()].live_table]
-    streams = [part.entry.name for part in own if part.entry.kind == "stream"]
+    """The statements that change definitions as one set; END CHANGE stages the live tables that read them."""
+    together = project.together
+    staged = [
+        part.written if part in together.inserts else replacing(part)
+        for part in own
+        if part.key in changes or part in together.inserts
+    ]
+    tables = [part.entry.name for part in together.tables]
+    again = [name for name in together.stopped if name in project.comparison.effects.begin_again]
     return StagedChange(
-        ", ".join((*streams, *tables)),
-        tuple(tables),
-        stage=(written(f"BEGIN CHANGE {SET}"), *changed, written("END CHANGE")),
+        ", ".join(together.names),
+        (*tables, *(part.entry.name for part in together.inserts)),
+        stage=(written(f"BEGIN CHANGE {SET}"), *staged, written("END CHANGE")),
         compare=written(f"COMPARE CHANGE {SET}"),
         promote=written(f"PROMOTE CHANGE {SET}"),
         drop=f"DROP CHANGE {SET};",
         replace=None,
-        endless=any(is_endless(part, own) for part in own),
+        endless=any(is_endless(part, project.parts) for part in together.tables),
+        stopped=together.stopped,
+        then=tuple(Step((written(f"START QUERY {quote_name(q)} FROM BEGINNING"),), (q,)) for q in again),
     )
-
-
-def _replacing(part: Part, *, staged: bool = False) -> Written:
-    """The statement of the folder as CREATE OR REPLACE, with the same place. staged: a live table, whose
-    change is staged.
-    """
-    source, tokens = part.written.source, part.written.tokens
-    text, words = source.text, [token.upper for token in tokens[:_BEFORE_NAME]]
-    kept = "NOT" in words and words[words.index("NOT") - 1] == "IF"
-    if staged:
-        name = tokens[words.index("TABLE") + (4 if kept else 1)]
-        text = f"{text[: name.end]} STAGED{text[name.end :]}"
-    if kept:
-        at = words.index("NOT")
-        text = text[: tokens[at - 1].start] + text[tokens[at + 2].start :]
-    if words[1] != "OR":
-        text = f"{text[: tokens[0].end]} OR REPLACE{text[tokens[0].end :]}"
-    return edited(part, text)

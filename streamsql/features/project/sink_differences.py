@@ -48,10 +48,7 @@ def _stageable(
             continue
         if change is None or change.what != CHANGED or change.present is None:
             continue
-        sink = present.catalog.sinks.get(query.sinks[0].casefold())
-        if sink is None or not connector(Name(sink.connector)).keeps_in_step(sink):
-            continue
-        if len(wanted.catalog.writers_of(sink.name)) > 1 or is_endless(part, parts):
+        if not gets_the_difference(part, present, wanted, parts):
             continue
         names = part.entry.names | change.present.names
         if needed(names, parts) & (replaced - {part.key}):
@@ -62,6 +59,19 @@ def _stageable(
         except StreamsqlError:
             continue  # it is dropped and begun anew
         yield query
+
+
+def gets_the_difference(
+    part: Part, present: DefinitionSet, wanted: DefinitionSet, parts: Sequence[Part]
+) -> bool:
+    """Whether the sink of a query takes upserts and deletes, and nothing else writes into it, and no input of
+    the query is endless.
+    """
+    query = present.catalog.queries[part.entry.name.casefold()]
+    sink = present.catalog.sinks.get(query.sinks[0].casefold())
+    if sink is None or not connector(Name(sink.connector)).keeps_in_step(sink):
+        return False
+    return len(wanted.catalog.writers_of(sink.name)) == 1 and not is_endless(part, parts)
 
 
 def staged_insert(part: Part) -> Written:

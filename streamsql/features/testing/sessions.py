@@ -12,6 +12,7 @@ from typing import Any
 
 from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import Preferences
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
@@ -75,6 +76,8 @@ class SessionFactory:
             session.close(0)
             if session.catalog.tables:
                 _drop_tables(spark)
+            for function in session.catalog.sql_functions.values():
+                spark.sql(f"DROP FUNCTION IF EXISTS {quote_name(function.name)}")
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:

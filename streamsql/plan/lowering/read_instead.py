@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Function, Table
+from streamsql.definitions import Function, SqlFunction, Table
 from streamsql.errors import RuleFault
 from streamsql.language.origin import Origin
 from streamsql.language.query import read_query
 from streamsql.language.query_tree import Query
 from streamsql.language.renamed_relations import unnamed_calls, with_aliases
-from streamsql.language.spark_definitions import query_of_view
+from streamsql.language.spark_definitions import definition_of, query_of_view
 from streamsql.language.tokens import quote_name
 
 
@@ -20,7 +20,7 @@ def read_instead(text: str, catalog: Catalog) -> tuple[str, Origin]:
     in the text before). Raises RuleFault where it is not clear what a name means, or the name of a column
     would be another one after PROMOTE.
     """
-    views, functions = catalog.instead_of(Table), catalog.instead_of(Function)
+    views, functions = catalog.instead_of(Table), catalog.instead_of(Function, SqlFunction)
     if not views and not functions:
         return text, Origin()
     if functions:
@@ -38,12 +38,17 @@ def relations_instead(text: str, names: Iterable[str], catalog: Catalog) -> str:
 
 
 def view_instead(text: str, catalog: Catalog) -> str:
-    """The same for the statement of a view, and for all that its query names. Raises RuleFault."""
+    """The same for the statement of a view or of a function in SQL, and for all that it names. Raises
+    RuleFault.
+    """
     place = query_of_view(text) if catalog.instead else None
+    of_catalog = [name for name in catalog.instead if catalog.relation(name)]
+    if catalog.instead and definition_of(text).kind == "function":
+        views, functions = catalog.instead_of(Table), catalog.instead_of(Function, SqlFunction)
+        return relations_instead(with_aliases(text, views, functions)[0], of_catalog, catalog)
     if place is None:
         return text
     query = text[place.start : place.end]
-    of_catalog = [name for name in catalog.instead if catalog.relation(name)]
     query = relations_instead(read_instead(query, catalog)[0], of_catalog, catalog)
     return text[: place.start] + query
 

@@ -17,7 +17,7 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Function, Sink, Stream, Table, is_staged
+from streamsql.definitions import Function, OfSpark, Sink, Stream, Table, is_staged
 from streamsql.errors import NameFault, Note, RuleFault, Span
 from streamsql.language.query import Query, read_query
 from streamsql.language.spark_definitions import columns_of_view, query_of_view
@@ -182,7 +182,8 @@ class Sources:
     # By live table, folded: the columns that tell its rows apart, where that is asked for.
     keys_of_live: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
-    staged_views: dict[str, Table] = field(default_factory=dict)
+    # The staged views and functions that Spark has, and all that these are staged with.
+    staged: dict[str, OfSpark | Function] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     # The words of the queries: a message field is read only if a query names it.
     words: frozenset[str] = frozenset()
@@ -328,8 +329,8 @@ class Sources:
     def _spark_table(self, name: str) -> Table:
         """A table or view of Spark, as far as it is known."""
         table = self.catalog.tables.get(name.casefold(), Table(name))
-        if is_staged(table.name):
-            self.staged_views[table.name.casefold()] = table
+        if table.text and is_staged(table.name):
+            self._note_staged(table)
         for live in table.live:  # Spark reads the query of the view anew, and in it the live tables of now
             entry = self.catalog.relation(live)
             if not isinstance(entry, Sink):
@@ -339,6 +340,19 @@ class Sources:
                 self.views.add(live.casefold())
                 self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(live))))
         return table
+
+    def _note_staged(self, entry: OfSpark | Function) -> None:
+        """Note that the program reads a staged view or function, with those that this one names."""
+        if entry.name.casefold() in self.staged:
+            return
+        self.staged[entry.name.casefold()] = entry
+        if isinstance(entry, Function):
+            return
+        query = read_query(entry.text)
+        for name in (*(r.name for r in query.relations), *(c.name for c in query.calls)):
+            other = self.catalog.staged_definition(name)
+            if other is not None and not isinstance(other, Stream):
+                self._note_staged(other)
 
     def free_variable(self, name: str) -> str:
         """A variable based on that name that no source uses."""
@@ -360,6 +374,10 @@ class Sources:
 
     def register_functions(self, calls: Iterable[Call]) -> None:
         """Register the functions written in Python among these calls with Spark."""
+        calls = tuple(calls)
+        in_sql = (self.catalog.sql_functions.get(call.name) for call in calls)
+        for entry in (f for f in in_sql if f is not None and is_staged(f.name)):
+            self._note_staged(entry)
         for function, _ in called(calls, self.catalog):
             if function.name.casefold() not in self.functions:
                 self.use(function)

@@ -23,6 +23,7 @@ from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_me
 from streamsql.feature_registry import extensions
 from streamsql.language import reference
 from streamsql.language.query import read_query
+from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Column, Fragment, Name, Option, Watermark
 from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
@@ -349,14 +350,8 @@ def create_function(statement: CreateFunction, context: Context) -> Plan:
             span=name.span,
             code="ALREADY_EXISTS",
         )
-    existing = context.catalog.functions.get(name.value.casefold())
-    if existing and not (statement.or_replace or statement.if_not_exists):
-        raise NameFault(
-            f"there is already a function {existing.name}",
-            hint=f"CREATE OR REPLACE FUNCTION …, or DROP FUNCTION {existing.name};",
-            span=name.span,
-            code="ALREADY_EXISTS",
-        )
+    replaces = statement.or_replace or statement.if_not_exists
+    check_is_new_function(name, context.catalog, replaces=replaces)
     function = Function(
         name.value,
         module,
@@ -366,3 +361,22 @@ def create_function(statement: CreateFunction, context: Context) -> Plan:
         "" if statement.columns else "scalar",
     )
     return DefineFunction(function, target, statement.if_not_exists)
+
+
+def check_is_new_function(name: Name, catalog: Catalog, *, replaces: bool) -> None:
+    """Raise NameFault where there is a function of that name. replaces: with OR REPLACE or IF NOT EXISTS, so
+    that one written in Python may be there; one in SQL does not take its place, nor the other way round.
+    """
+    key = name.value.casefold()
+    in_sql = catalog.sql_functions.get(key)
+    existing = in_sql or catalog.functions.get(key)
+    if existing is not None and (in_sql is not None or not replaces):
+        temporary = in_sql is not None and definition_of(in_sql.text).temporary
+        drop = f"DROP {'TEMPORARY ' if temporary else ''}FUNCTION {quote_name(name.value)};"
+        written = "SQL" if in_sql is not None else "Python"
+        raise NameFault(
+            f"there is already a function {existing.name}, written in {written}",
+            hint=drop if replaces else f"CREATE OR REPLACE FUNCTION …, or {drop}",
+            span=name.span,
+            code="ALREADY_EXISTS",
+        )

@@ -23,12 +23,14 @@ COLLATION = " collate UTF8_BINARY"
 def is_table(statement: Statement | Written) -> bool:
     """Whether a statement creates a table, rather than a view."""
     definition = definition_of(statement.text)
-    return bool(definition.creates and not definition.view_query and not definition.temporary)
+    return bool(definition.creates and definition.kind == "table")
 
 
 def exists_before(spark: Any, defines: Definition) -> bool:
-    """Whether a table or view that is created or dropped only if that is possible exists already."""
-    return defines.if_possible and bool(spark.catalog.tableExists(defines.written))
+    """Whether what is created or dropped only if that is possible exists already."""
+    is_function = defines.kind == "function"
+    exists = spark.catalog.functionExists if is_function else spark.catalog.tableExists
+    return defines.if_possible and bool(exists(defines.written))
 
 
 def definition_now(spark: Any, name: str) -> Statement | None:

@@ -1,4 +1,4 @@
-"""Views and tables of Spark: they end with their Spark, and are created again on a new one."""
+"""Views, tables and functions in SQL: they end with their Spark, and are created again on a new one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamsql.calls import Lit, Program, calls_in
 from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.option_values import in_full
 from streamsql.errors import EngineFault, Note, Source, StreamsqlError
-from streamsql.language.names_read import relations_of
+from streamsql.language.names_read import calls_of, relations_of
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.language.spark_definitions import Definition, definition_of
@@ -65,8 +65,16 @@ class RegisteredRelations:
                 spark.catalog.dropTempView(name)
 
 
+def _drop(definition: Definition, spark: Any) -> None:
+    """Drop a view or function that a statement has created, if it is in Spark."""
+    is_function = definition.kind == "function"
+    kind = "TEMPORARY FUNCTION" if is_function and definition.temporary else definition.kind.upper()
+    spark.sql(f"DROP {kind} IF EXISTS {quote_name(definition.creates)}")
+
+
 class TemporaryViews:
-    """The statements that created the session's views and tables, by folded name. The files of tables last.
+    """The statements that created the session's views, tables and functions in SQL, by `Definition.key`. The
+    files of tables last.
 
     make: executes such a statement on a Spark session; raises Deferred when it would have to import
     Python and must not.
@@ -82,41 +90,40 @@ class TemporaryViews:
         self._is_creating = False
 
     def remember(self, statement: Statement, definition: Definition) -> None:
-        """Record an executed statement that created or dropped a view or table of the default schema."""
+        """Record an executed statement that created or dropped something of the default schema."""
         if definition.creates and "." not in definition.creates:
-            name = definition.creates.casefold()
-            self._statements[name] = with_full_paths(statement)
-            self._missing.discard(name)
+            self._statements[definition.key] = with_full_paths(statement)
+            self._missing.discard(definition.key)
         if definition.drops:
-            self.forget(definition.drops)
+            self.forget(definition.key)
 
     def change(self, statement: Statement, definition: Definition, spark: Any) -> None:
-        """Put another statement in the place of the one that created a view. spark: the session in which the
-        view is, None if Spark does not run. A view that cannot be created is missing then.
+        """Put another statement in the place of the one that created a view or function. spark: the session
+        in which that is, None if Spark does not run. What cannot be created is missing then.
         """
         self.remember(statement, definition)
         if spark is not None:
-            name = definition.creates.casefold()
-            spark.sql(f"DROP VIEW IF EXISTS {quote_name(name)}")
-            if self._try(name, spark) is not None:
-                self._missing.add(name)
+            _drop(definition, spark)
+            if self._try(definition.key, spark) is not None:
+                self._missing.add(definition.key)
 
-    def drop(self, name: str, spark: Any) -> None:
-        """Remove a view, if it is there, and from Spark, if that runs (else None)."""
-        there = name.casefold() in self._statements
-        self.forget(name)
-        if spark is not None and there:
-            spark.sql(f"DROP VIEW IF EXISTS {quote_name(name)}")
+    def drop(self, key: str, spark: Any) -> None:
+        """Remove a view or function, if it is there, and from Spark, if that runs (else None)."""
+        statement = self._statements.get(key.casefold())
+        self.forget(key)
+        if spark is not None and statement is not None:
+            _drop(definition_of(statement.text), spark)
 
     def statements(self) -> list[tuple[str, Statement]]:
-        """(name, statement) of each view and table."""
+        """(key, statement) of each view, table and function."""
         return list(self._statements.items())
 
-    def forget(self, name: str) -> None:
-        """Remove a dropped view."""
-        self._statements.pop(name.casefold(), None)
-        self._missing.discard(name.casefold())
-        self._catalog.update(lambda catalog: catalog.without("tables", name))
+    def forget(self, key: str) -> None:
+        """Remove what is dropped."""
+        self._statements.pop(key.casefold(), None)
+        self._missing.discard(key.casefold())
+        field, name = ("sql_functions", key[:-2]) if key.endswith("()") else ("tables", key)
+        self._catalog.update(lambda catalog: catalog.without(field, name))
 
     def restore(self, spark: Any) -> None:
         """Create all views again on a new Spark; `news` reports those that cannot be created."""
@@ -132,9 +139,10 @@ class TemporaryViews:
             if fault:
                 self._missing.add(name)
             if fault and not deferred:  # otherwise it may read a deferred view
+                what = f"{self._kind(name)} {name.removesuffix('()')}"
                 self._untold[name] = Note(
                     "VIEW_NOT_RESTORED",
-                    f"the {self._kind(name)} {name} could not be restored: {fault.message}; "
+                    f"the {what} could not be restored: {fault.message}; "
                     "the next statement that names it retries",
                 )
 
@@ -145,12 +153,13 @@ class TemporaryViews:
         return lines
 
     def check(self, statement: Statement, spark: Callable[[], Any]) -> None:
-        """Create the missing views that a statement names. spark: returns the Spark session.
+        """Create the missing views and functions that a statement names. spark: returns the Spark session.
 
         Raises EngineFault for one that cannot be created, unless the statement drops or replaces it.
         """
         relations = relations_of(statement) if self._statements else ()
         named = {relation.name.casefold(): relation.span for relation in relations}
+        named |= {f"{name}()": span for name, span in calls_of(statement)} if self._statements else {}
         views = [name for name in self._statements if name in named]
         session = spark() if views else None  # a Spark that starts now restores the views
         if any(name in self._missing for name in views):
@@ -161,34 +170,37 @@ class TemporaryViews:
             definition = definition_of(statement.text)
             if fault is None:
                 self._missing.discard(name)
-            elif definition.drops.casefold() == name:
+            elif definition.drops and definition.key == name:
                 self.forget(name)
             elif not definition.creates:
-                kind = self._kind(name)
-                drop = "TABLE" if kind == "table" else "VIEW"
+                kind, plain = self._kind(name), name.removesuffix("()")
+                drop = kind.split()[-1].upper()
                 raise EngineFault(
-                    f"the {kind} {name} cannot be restored: {fault.message}",
+                    f"the {kind} {plain} cannot be restored: {fault.message}",
                     detail="it ended with the Spark in which it was created",
-                    hint=f"CREATE OR REPLACE {kind.upper()} {name} AS …, or DROP {drop} IF EXISTS {name};",
+                    hint=f"CREATE OR REPLACE {kind.upper()} {plain} …, or DROP {drop} IF EXISTS {plain};",
                     span=named[name],
                     code="VIEW_NOT_RESTORED",
                 )
 
     def create_for(self, program: Program, spark: Any) -> None:
-        """Create the missing views, as far as possible, if a program names one of them."""
+        """Create what is missing, as far as possible, if a program names one of them."""
         if not self._missing:
             return
         literals = (value for call in calls_in(program) for value in call.args if isinstance(value, Lit))
         texts = [str(literal.value).casefold() for literal in literals]
         with self._creating:
-            if not self._is_creating and any(name in text for text in texts for name in self._missing):
+            if not self._is_creating and any(
+                name.removesuffix("()") in text for text in texts for name in self._missing
+            ):
                 self._make_missing(spark, set())
 
     def _kind(self, name: str) -> str:
         statement = self._statements[name]
         if is_table(statement):
             return "table"
-        return "temporary view" if definition_of(statement.text).temporary else "view"
+        definition = definition_of(statement.text)
+        return f"temporary {definition.kind}" if definition.temporary else definition.kind
 
     def _make_missing(self, spark: Any, but: set[str]) -> None:
         """Create the missing views that the views named by a statement may read, as far as possible."""

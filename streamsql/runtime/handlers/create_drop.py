@@ -10,10 +10,11 @@ from typing import Any
 from streamsql.calls import Assign, Node, evaluate
 from streamsql.connectors.option_values import placed, secret_options
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Function, Sink, Stream, Table, is_staged
+from streamsql.definitions import Function, OfSpark, Sink, Stream, is_staged
 from streamsql.errors import InputFault, Note, RuleFault, StreamsqlError
 from streamsql.feature_registry import extensions
 from streamsql.guard import informing
+from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Option, Statement
 from streamsql.language.statements.query import DropQuery
@@ -316,8 +317,9 @@ def forget_aside(parts: SessionParts, name: str) -> None:
     entry = parts.catalog.aside.get(name.casefold())
     if isinstance(entry, Function):
         _forget_function(parts, entry)
-    elif isinstance(entry, Table):
-        parts.temporary.drop(name, parts.engine.wait(CancelToken()) if parts.engine.started else None)
+    elif isinstance(entry, OfSpark):
+        spark = parts.engine.wait(CancelToken()) if parts.engine.started else None
+        parts.temporary.drop(definition_of(entry.text).key, spark)
 
 
 def _empty_trash(parts: SessionParts, statement: session_statements.EmptyTrash) -> Result:

@@ -90,20 +90,26 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
 
 
 def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, existed: bool) -> Result:
-    """The answer to a statement of Spark that has created or dropped a table or view."""
+    """The answer to a statement of Spark that has created or dropped a table, view or function."""
+    if existed and plan.defines.creates and plan.defines.kind != "table":  # it stays as it is
+        return Done(message=plan.defines.outcome(existed))
     if plan.defines.creates:
-        # Spark may have created a table that it cannot read yet.
-        streaming = informing(
-            lambda: bool(parts.spark.table(plan.defines.written).isStreaming), plan.streaming
-        )
-        view = plan.table(streaming)
-        text = with_full_paths(statement).text if view.text else ""
+        streaming = plan.streaming
+        if plan.defines.kind != "function":  # Spark may have created a table that it cannot read yet
+            streaming = informing(
+                lambda: bool(parts.spark.table(plan.defines.written).isStreaming), streaming
+            )
+        entry = plan.entry(streaming)
+        text = with_full_paths(statement).text if entry.text else ""
         parts.update(
-            lambda catalog: catalog.without("aside", before_name(view.name)).having(replace(view, text=text))
+            lambda catalog: catalog.without("aside", before_name(entry.name)).having(
+                replace(entry, text=text)
+            )
         )
     _remember(parts, plan, statement)
     if plan.defines.creates:
-        parts.temporary.drop(before_name(plan.defines.creates), parts.spark)
+        before = replace(plan.defines, creates=before_name(plan.defines.creates))
+        parts.temporary.drop(before.key, parts.spark)
     here = "" if existed else _with_folders_here(plan, statement)
     text = f"Spark takes the path from the folder of the database; for the folder that is here: {here};"
     notes = (Note("TABLE_PATH", " ".join(text.split())),) if here else ()

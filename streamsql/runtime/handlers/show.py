@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Function, Sink, Stream
+from streamsql.definitions import Function, Sink, Stream, text_of
 from streamsql.guard import informing
 from streamsql.language.durations import shown
+from streamsql.language.redaction import redact
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.language.struct_types import in_capitals
@@ -139,7 +140,7 @@ def _show_functions(parts: SessionParts, statement: function.ShowPythonFunctions
 
 
 def _describe_function(parts: SessionParts, statement: function.DescribeFunction) -> Result:
-    entry = parts.catalog.function(statement.name)
+    entry = parts.catalog.functions[statement.name.value.casefold()]
     pairs = [("name", entry.name), ("kind", WHAT[entry.kind]), ("takes", _TAKES[entry.form])]
     pairs += [(f"column {c.name}", c.type) for c in entry.columns]
     pairs += [("returns", entry.returns), ("python", f"{entry.module}.{entry.attribute}")]
@@ -160,7 +161,7 @@ def how_called(entry: Function) -> str:
 
 
 def _create_function(parts: SessionParts, statement: function.ShowCreateFunction) -> Result:
-    return Text(text=parts.catalog.function(statement.name).sql() + ";")
+    return Text(text=redact(text_of(parts.catalog.function(statement.name))) + ";")
 
 
 DIRECT: Answers = {

@@ -13,7 +13,7 @@ from streamsql.calls import Program
 from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
-from streamsql.definitions import DEFAULT_RETAIN, Change, Function, Query, Sink, Stream, Table
+from streamsql.definitions import DEFAULT_RETAIN, Aside, Change, Function, Query, Sink
 from streamsql.errors import EngineFault, Note
 from streamsql.plan.context import EXTENSIONS, Context, Server
 from streamsql.plan.lowering.as_written import changed_language
@@ -153,7 +153,7 @@ class QueryParts:
         self.cancel.check()
         self.current.update(change)
 
-    def define(self, *entries: Stream | Sink | Query | Table | Function | Change) -> None:
+    def define(self, *entries: Aside | Sink | Query | Change) -> None:
         """Add entries to the catalog. Raises Cancelled."""
         self.update(lambda catalog: catalog.having(*entries))
 

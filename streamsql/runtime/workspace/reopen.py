@@ -138,12 +138,14 @@ def _of_earlier_version(parts: SessionParts) -> Iterator[str]:
 def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
     catalog = parts.catalog
     live = len(catalog.live_tables())
+    in_spark = [definition_of(s.text) for n, s in parts.temporary.statements() if not is_table(s)]
+    views = [d for d in in_spark if d.kind == "view" and not is_aside(d.creates)]
     kinds = (
         ("stream", len(catalog.streams)),
         ("sink", sum(not s.is_live for s in catalog.sinks.values())),
         ("live table", live),
-        ("view", sum(not (is_aside(n) or is_table(view)) for n, view in parts.temporary.statements())),
-        ("function", len(catalog.functions)),
+        ("view", len(views)),
+        ("function", len(catalog.functions) + len(catalog.sql_functions)),
     )
     counts = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     stopped = sum(parts.workspace.past(q.name).status == "stopped" for q in catalog.named(None))
@@ -194,7 +196,7 @@ def take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         pass  # the files of a table are those of the console that holds the workspace
     elif isinstance(definition, plans.Collect) and definition.defines.creates:
         parts.temporary.remember(statement, definition.defines)
-        parts.define(definition.table(definition.streaming))
+        parts.define(definition.entry(definition.streaming))
 
 
 def tables_in(store: Store) -> list[Table]:

@@ -156,8 +156,8 @@ class Store:
 
 
 def entries_of(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterator[CatalogEntry]:
-    """The entries of a catalog without their secrets. views: as (name, statement); one with a secret is left
-    out.
+    """The entries of a catalog without their secrets. views: as (`Definition.key`, statement), functions in
+    SQL among them; one with a secret is left out.
     """
     for function in catalog.functions.values():
         yield CatalogEntry("function", function.name, function.sql())
@@ -167,12 +167,13 @@ def entries_of(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iter
     for key, sink in catalog.sinks.items():
         if key not in fed:
             yield CatalogEntry("sink", sink.name, sink.sql())
-    for name, view in views:
+    for key, view in views:
         if not holds_secret(view.text):
-            named = frozenset(relation.name.casefold() for relation in relations_of(view))
+            name, kind = key.removesuffix("()"), "function" if key.endswith("()") else "view"
+            named = frozenset(relation.name.casefold() for relation in relations_of(view)) - {name}
             if is_aside(name):  # it reads what is aside with it
                 named |= {f"{one}${name.rpartition('$')[2]}" for one in named}
-            yield CatalogEntry("view", name, view.text, named)
+            yield CatalogEntry(kind, name, view.text, named)
     for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
         names = names_in_query(query.text).union(s.casefold() for s in (*query.sinks, query.late))

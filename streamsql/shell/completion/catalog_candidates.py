@@ -33,11 +33,13 @@ def named_relations(context: Context) -> Iterator[Offer]:
 
 
 def own_functions(catalog: Catalog, *kinds: str) -> Iterator[Offer]:
-    """The Python functions of some kinds, each with its opening parentheses."""
+    """The own functions of some kinds, each with its opening parentheses."""
     for function in catalog.functions.values():
         if function.kind in kinds:
             opens = "(TABLE(" if function.kind == "processor" else "("
             yield Offer(quote_name(function.name) + opens, function.schema, FUNCTION)
+    if "scalar" in kinds or "table" in kinds:  # which of these one in SQL is, Spark knows
+        yield from (Offer(f"{quote_name(f.name)}(", "SQL", FUNCTION) for f in catalog.sql_functions.values())
 
 
 def _named(kind: str, names: Callable[[Catalog], Iterable[str]]) -> Source:
@@ -117,7 +119,7 @@ SOURCES: dict[str, Source] = {
     "QueryName": _queries,
     "ChangeName": _named("change", lambda c: [change.name for change in c.changes.values()]),
     "ViewName": _named("view", lambda c: (t.name for t in c.tables.values() if t.text)),
-    "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
+    "FunctionName": _named("function", lambda c: c.names_in_use("function")),
     "Target": _targets,
     "ColumnName": _columns,
     "TypeName": _types,

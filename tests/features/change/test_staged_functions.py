@@ -123,7 +123,9 @@ def test_a_crash_leaves_the_one_or_the_other_whole(
     again = in_a_new_spark(opened)
     console = again()
     view, table = TABLES.split(";")[:2]
-    console.run(f"{BASE}{FUNCTION}{view};{table};{IDLE}{STAGED}{IDLE}")
+    in_sql = "CREATE TEMPORARY FUNCTION g(n INT) RETURNS INT RETURN f(n)"
+    view = view.replace("f(10)", "g(10)")
+    console.run(f"{BASE}{FUNCTION}{in_sql};{view};{table};{IDLE}{STAGED}{IDLE}")
     if statement.startswith("ROLLBACK"):
         console.run("PROMOTE f;" + IDLE)
     console.session.close()

@@ -1,0 +1,118 @@
+"""The changes of a folder that are staged, compared and promoted as one: the set `applied`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from streamsql.cli.dry_run import Checker
+from streamsql.errors import StreamsqlError
+from streamsql.features.project.comparison import CHANGED, Comparison, written
+from streamsql.features.project.definition_set import DefinitionSet
+from streamsql.features.project.project_folder import Part, needed, replacing
+from streamsql.features.project.sink_differences import gets_the_difference
+from streamsql.language.parser import parse
+from streamsql.language.script import Written
+from streamsql.language.statements.insert import Insert
+from streamsql.runtime.parts import SessionParts
+
+SET = "applied"
+"""The set of staged changes of `streamsql apply`."""
+
+
+@dataclass(frozen=True)
+class ChangeSet:
+    """The parts of a folder that are changed as one. definitions: streams, views and functions; tables: the
+    live tables that are changed, or computed anew because of these; inserts: the queries of INSERT whose
+    sinks get the difference; stopped: the names of the other queries that write and read the definitions:
+    they begin anew behind PROMOTE.
+    """
+
+    definitions: tuple[Part, ...] = ()
+    tables: tuple[Part, ...] = ()
+    inserts: tuple[Part, ...] = ()
+    stopped: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (*self.definitions, *self.tables, *self.inserts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part.entry.name for part in self.parts)
+
+
+def staged_as_one(
+    comparison: Comparison,
+    present: DefinitionSet,
+    wanted: DefinitionSet,
+    parts: Sequence[Part],
+    session: SessionParts,
+) -> ChangeSet:
+    """The set of a folder: what a change of a stream, view or function changes, with all changed live tables.
+    Empty without such a change, and where STAGED does not take one of them. wanted: what the folder defines;
+    parts: its statements; session: one that has read the folder.
+    """
+    changes = {change.key: change for change in comparison.changes if change.what == CHANGED}
+    effects = comparison.effects
+    anew, again = ({n.casefold() for n in names} for names in (effects.anew, effects.begin_again))
+    of_kind = [part for part in parts if part.entry.kind in ("stream", "view", "function")]
+    definitions = [p for p in of_kind if p.key in changes and not changes[p.key].minor]
+    if not definitions:
+        return ChangeSet()
+    queries = [part for part in parts if part.entry.kind == "query" and part.key[1] in anew]
+    live = {name for name, query in present.catalog.queries.items() if query.live_table}
+    tables = [part for part in queries if part.entry.readable and part.key[1] in live]
+    keys = {part.key for part in definitions}
+    written_again = [p for p in queries if p.key[1] not in live and (p.key in changes or p.key[1] in again)]
+    writing = [part for part in written_again if needed(part.entry.names, parts) & keys]
+    sinks = (name for kind, name in changes if kind == "sink")
+    writers = {query.name.casefold() for sink in sinks for query in present.catalog.writers_of(sink)}
+    if writers & {part.key[1] for part in writing}:
+        return ChangeSet()
+    checked = _Checked(present, wanted, session)
+    replaced = [replacing(part) for part in definitions]
+    if not checked.takes(replaced):
+        return ChangeSet()
+    inserts = [
+        part
+        for part in writing
+        if isinstance(part.statement, Insert)
+        and gets_the_difference(part, present, wanted, parts)
+        and checked.takes([*replaced, part.written])
+    ]
+    stopped = tuple(part.entry.name for part in writing if part not in inserts)
+    return ChangeSet(tuple(definitions), tuple(tables), tuple(inserts), stopped)
+
+
+class _Checked:
+    """Asks planning whether a set takes statements in the workspace, with what the folder adds to it."""
+
+    def __init__(self, present: DefinitionSet, wanted: DefinitionSet, session: SessionParts) -> None:
+        new, old = wanted.catalog, present.catalog
+        self._context = replace(
+            session.context(),
+            catalog=replace(
+                old,
+                streams={**new.streams, **old.streams},
+                sinks={**{k: s for k, s in new.sinks.items() if not s.is_live}, **old.sinks},
+                tables={**new.tables, **old.tables},
+                functions={**new.functions, **old.functions},
+                sql_functions={**new.sql_functions, **old.sql_functions},
+            ),
+        )
+
+    def takes(self, statements: Sequence[Written]) -> bool:
+        """Whether none of the statements is refused with STAGED. Any other fault is that of `apply`."""
+        checker = Checker(self._context)
+        for statement in (written(f"BEGIN CHANGE {SET}"), *statements):
+            try:
+                checker.check(parse(statement, {}, literal=True))
+            except StreamsqlError as fault:
+                if fault.code in _REFUSED:
+                    return False
+        return True
+
+
+_REFUSED = frozenset(("NOT_STAGEABLE", "CLAUSE_CONFLICT", "NOT_ON_STREAMS"))
+"""The codes of statements that STAGED does not take."""
