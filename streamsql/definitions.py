@@ -419,10 +419,18 @@ class Table:
 
 @dataclass(frozen=True)
 class SqlFunction:
-    """A function written in SQL, made in this session. text: the statement that creates it."""
+    """A function written in SQL, made in this session. text: the statement that creates it; live: as of a
+    Table.
+    """
 
     name: str
     text: str
+    live: tuple[str, ...] = ()
+
+    @property
+    def follows(self) -> bool:
+        """Whether it reads live tables."""
+        return bool(self.live)
 
 
 OfSpark = Table | SqlFunction

@@ -1,4 +1,4 @@
-"""Temporary views over live tables: whoever reads one, reads the live tables as they are now."""
+"""Temporary views and functions over live tables: who uses one, reads the live tables as they are now."""
 
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
@@ -23,6 +23,9 @@ INSERT INTO s VALUES ('a', 1);
 AWAIT QUERY t IDLE;
 CREATE TEMPORARY VIEW v AS SELECT k, total * 2 AS twice FROM t;
 CREATE TEMPORARY VIEW w (k, more) AS SELECT k, twice + 1 FROM v;
+CREATE TEMPORARY FUNCTION most() RETURNS BIGINT RETURN (SELECT max(twice) FROM v);
+CREATE TEMPORARY FUNCTION over_rows(least BIGINT) RETURNS TABLE (k STRING, x BIGINT)
+  RETURN SELECT k, total FROM t WHERE total > least;
 """
 MORE = "INSERT INTO s VALUES ('a', 10), ('b', 5); AWAIT QUERY ALL IDLE;"
 
@@ -35,6 +38,9 @@ MORE = "INSERT INTO s VALUES ('a', 10), ('b', 5); AWAIT QUERY ALL IDLE;"
         ("SELECT t.k, total, more FROM t JOIN w ON t.k = w.k", [("a", 11, 23), ("b", 5, 11)]),
         ("SELECT k FROM t WHERE total IN (SELECT more - 12 FROM w)", [("a",)]),
         ("WITH x AS (SELECT max(twice) AS m FROM v) SELECT m FROM x", [(22,)]),
+        ("SELECT most() + 1 AS m", [(23,)]),
+        ("SELECT k, x FROM over_rows(5)", [("a", 11)]),
+        ("SELECT k FROM t WHERE 2 * total = most()", [("a",)]),
         ("SELECT v.k, count(DISTINCT s.n) FROM s JOIN v ON s.k = v.k GROUP BY v.k", [("a", 2), ("b", 1)]),
     ],
 )
@@ -50,6 +56,8 @@ def test_what_is_kept_up_to_date_follows_through_views(console: Console, tmp_pat
         f"""{VIEWS} CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');
         CREATE LIVE TABLE most AS SELECT max(more) AS m, count(*) AS c FROM w;
         CREATE LIVE TABLE mixed AS SELECT s.k, s.n, v.twice FROM s JOIN v ON s.k = v.k;
+        CREATE LIVE TABLE called AS SELECT most() AS m, count(*) AS c FROM over_rows(0);
+        CREATE LIVE TABLE beside AS SELECT k, n, most() AS m FROM s;
         INSERT INTO f AS QUERY q SELECT * FROM v WHERE twice > 2; AWAIT QUERY ALL IDLE;"""
     )
     assert console.rows("SELECT * FROM most;") == [(3, 1)]
@@ -57,6 +65,8 @@ def test_what_is_kept_up_to_date_follows_through_views(console: Console, tmp_pat
     console.run(MORE)
     assert console.rows("SELECT * FROM most;") == [(23, 2)]
     assert sorted(console.rows("SELECT * FROM mixed;")) == [("a", 1, 22), ("a", 10, 22), ("b", 5, 10)]
+    assert console.rows("SELECT * FROM called;") == [(22, 2)]
+    assert sorted(console.rows("SELECT * FROM beside;")) == [("a", 1, 22), ("a", 10, 22), ("b", 5, 22)]
     assert sorted(changes(tmp_path / "f")) == [["+I", "a", 22], ["+I", "b", 10]]
     described = dict(console.rows("DESCRIBE LIVE TABLE most;"))
     assert described["inputs"] == "t"

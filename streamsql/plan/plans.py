@@ -170,9 +170,9 @@ class Collect(Plan):
 
     def entry(self, streaming: bool) -> OfSpark:
         """The table, view or function that it creates. streaming: whether it is a view over streams."""
-        if self.defines.kind == "function":
-            return SqlFunction(self.defines.creates, self.defines.text)
         live = tuple(table.name for table in self.reads.live) if self.defines.temporary else ()
+        if self.defines.kind == "function":
+            return SqlFunction(self.defines.creates, self.defines.text, live)
         return Table(self.defines.creates, streaming, live, self.defines.text)
 
 

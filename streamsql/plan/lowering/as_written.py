@@ -39,13 +39,16 @@ def as_written(text: str, sources: Sources) -> Lowered | None:
 
 
 def reads_own_relation(query: Query, catalog: Catalog) -> bool:
-    """Whether a query reads a stream, a live table, a view over these, or a call of a Python class that
-    keeps state.
+    """Whether a query reads a stream, a live table, a view over these, a function in SQL that reads
+    live tables, or a call of a Python class that keeps state.
     """
     for relation in query.relations:
         view = catalog.tables.get(relation.name.casefold())
         if catalog.relation(relation.name) is not None or (view is not None and view.follows):
             return True
+    in_sql = (catalog.sql_functions.get(call.name) for call in query.calls)
+    if any(function is not None and function.follows for function in in_sql):
+        return True
     return any(function.kind in ("processor", "") for function, _ in called(query.calls, catalog))
 
 
@@ -71,8 +74,9 @@ def _may_be_own(text: str, catalog: Catalog) -> bool:
     words = set(_WORD.findall(folded))
     if words & _OF_OWN_CLAUSES or {"distinct", "on"} <= words:
         return True
-    views = {name for name, table in catalog.tables.items() if table.follows}
-    own = (catalog.streams, catalog.sinks, catalog.functions, views)
+    following = {name for name, table in catalog.tables.items() if table.follows}
+    following |= {name for name, function in catalog.sql_functions.items() if function.follows}
+    own = (catalog.streams, catalog.sinks, catalog.functions, following)
     if any(word in names for names in own for word in words):
         return True
     # Other names hold a dot, or are written in backticks.

@@ -331,15 +331,21 @@ class Sources:
         table = self.catalog.tables.get(name.casefold(), Table(name))
         if table.text and is_staged(table.name):
             self._note_staged(table)
-        for live in table.live:  # Spark reads the query of the view anew, and in it the live tables of now
-            entry = self.catalog.relation(live)
-            if not isinstance(entry, Sink):
-                continue
-            node = self.live_table(entry, None)
-            if not entry.is_view and live.casefold() not in self.views:
-                self.views.add(live.casefold())
-                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(live))))
+        self._register_live(table)
         return table
+
+    def _register_live(self, entry: OfSpark) -> None:
+        """Register the live tables that a view or function reads: Spark reads its query anew, and in it the
+        live tables of now.
+        """
+        for name in entry.live:
+            sink = self.catalog.relation(name)
+            if not isinstance(sink, Sink):
+                continue
+            node = self.live_table(sink, None)
+            if not sink.is_view and name.casefold() not in self.views:
+                self.views.add(name.casefold())
+                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(name))))
 
     def _note_staged(self, entry: OfSpark | Function) -> None:
         """Note that the program reads a staged view or function, with those that this one names."""
@@ -373,11 +379,15 @@ class Sources:
         return next(n for n in names if n.casefold() not in self.calls and not self.catalog.reads(n))
 
     def register_functions(self, calls: Iterable[Call]) -> None:
-        """Register the functions written in Python among these calls with Spark."""
+        """Register with Spark the functions written in Python among these calls, and the live tables that
+        functions in SQL read.
+        """
         calls = tuple(calls)
         in_sql = (self.catalog.sql_functions.get(call.name) for call in calls)
-        for entry in (f for f in in_sql if f is not None and is_staged(f.name)):
-            self._note_staged(entry)
+        for entry in (function for function in in_sql if function is not None):
+            self._register_live(entry)
+            if is_staged(entry.name):
+                self._note_staged(entry)
         for function, _ in called(calls, self.catalog):
             if function.name.casefold() not in self.functions:
                 self.use(function)

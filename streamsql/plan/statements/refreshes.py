@@ -9,6 +9,7 @@ from streamsql.catalog import Catalog
 from streamsql.definitions import Query, Sink
 from streamsql.error_codes import OUTPUT_MODE
 from streamsql.errors import NameFault, RuleFault, Span
+from streamsql.language.query import Query as ReadQuery
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.live_table import CreateLiveTable
@@ -23,7 +24,7 @@ from streamsql.plan.streaming.rules import Choice
 
 def create_refreshed(statement: CreateLiveTable, sink: Sink, context: Context) -> Refresh | None:
     """CREATE LIVE TABLE whose SELECT reads live tables and no stream; None for another."""
-    if not any(reads_live(r.name, context.catalog) for r in read_query(statement.query.text).relations):
+    if not reads_live(read_query(statement.query.text), context.catalog):
         return None
     sources = context.sources()
     try:
@@ -37,10 +38,14 @@ def create_refreshed(statement: CreateLiveTable, sink: Sink, context: Context) -
     return refresh_plan(query, sink, statement.query, lowered, sources, context, statement.name.span)
 
 
-def reads_live(name: str, catalog: Catalog) -> bool:
-    """Whether a name is that of a live table, or of a temporary view over one."""
-    view = catalog.tables.get(name.casefold())
-    return view is not None and bool(view.live) or isinstance(catalog.relation(name), Sink)
+def reads_live(query: ReadQuery, catalog: Catalog) -> bool:
+    """Whether a query reads a live table, also through a view or a function in SQL."""
+    names = [relation.name for relation in query.relations]
+    of_spark = [catalog.tables.get(name.casefold()) for name in names]
+    in_sql = [catalog.sql_functions.get(call.name) for call in query.calls]
+    return any(isinstance(catalog.relation(name), Sink) for name in names) or any(
+        entry is not None and bool(entry.live) for entry in (*of_spark, *in_sql)
+    )
 
 
 def refresh_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Refresh:
