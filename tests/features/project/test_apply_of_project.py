@@ -150,7 +150,7 @@ def test_a_changed_stream_view_and_function_are_promoted_with_all_that_reads_the
     assert "word,n\na,3\n" in answers and "t\n3\n" in answers and "name\nA\nX\n" in answers
     assert "chars,n\n10,3\n20,2\n" in answers
     answers = place.answers(
-        "ROLLBACK CHANGE applied; START QUERY totals, counts, lengths; AWAIT QUERY ALL IDLE; SELECT t FROM totals;"
+        "ROLLBACK CHANGE applied; START QUERY totals; START QUERY counts; START QUERY lengths; AWAIT QUERY ALL IDLE; SELECT t FROM totals;"
         "SELECT size_of('bb') AS s; SELECT * FROM lengths ORDER BY 1;"
     )
     assert "t\n5\n" in answers and "s\n2\n" in answers and "chars,n\n1,3\n2,2\n" in answers
