@@ -23,7 +23,7 @@ from streamsql.definitions import (
     promoted_name,
 )
 from streamsql.language.query import read_query
-from streamsql.language.spark_definitions import definition_named, query_of_view
+from streamsql.language.spark_definitions import definition_named, definition_of, query_of_view
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_tables import in_use, renamed
 
@@ -102,6 +102,19 @@ def in_spark_over(names: Iterable[str], catalog: Catalog) -> list[OfSpark]:
     in_use = {key_of(entry): entry for entry in entries if entry.text}
     found = (in_use.get(key, entry) for key, entry in _in_spark(catalog).items() if key in over)
     return in_order(found, catalog)
+
+
+def temporary_in_spark(entry: OfSpark, catalog: Catalog) -> list[str]:
+    """The temporary views and functions that a view or function names, by their names in use."""
+    found = list[str]()
+    for name in names_in_definition(entry):
+        plain, kind = name.removesuffix("()"), "function" if name.endswith("()") else "view"
+        in_use = catalog.definition_in_use(kind, plain)
+        new = in_use is None and name in _in_spark(catalog)
+        lasts = isinstance(in_use, OfSpark) and not definition_of(in_use.text).temporary
+        if new or (in_use is not None and not lasts):
+            found.append(plain)
+    return sorted(found)
 
 
 def in_order(entries: Iterable[OfSpark], catalog: Catalog) -> list[OfSpark]:

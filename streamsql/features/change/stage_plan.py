@@ -23,7 +23,12 @@ from streamsql.definitions import (
     staged_name,
 )
 from streamsql.errors import NameFault, RuleFault, Source, Span, StreamsqlError
-from streamsql.features.change.affected import affected_tables, in_spark_over, reads_through
+from streamsql.features.change.affected import (
+    affected_tables,
+    in_spark_over,
+    reads_through,
+    temporary_in_spark,
+)
 from streamsql.language.edits import with_points
 from streamsql.language.parser import parse
 from streamsql.language.redaction import holds_secret
@@ -83,6 +88,8 @@ def stage_definition(statement: CreateStream | CreateFunction | Spark, context: 
         define = create(type(statement)(**values), plain)
     define = _named(define, old.name if old else name.value)
     entry = _entry_of(define)
+    if isinstance(entry, OfSpark) and not written.temporary:
+        _check_lasts(entry, catalog, name)
     _check_can_be_staged(old, entry, name.span)
     staged_before = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
     reading = [q for q in staged_before if old and reads_through(q.text, old.name, catalog.with_changes())]
@@ -196,6 +203,20 @@ def _check_is_as_lasting(written: Written, old: Aside | None) -> None:
             hint=f"CREATE OR REPLACE {'TEMPORARY ' if temporary else ''}{kind.upper()} {name} STAGED …",
             span=written.name.span,
             code="CLAUSE_CONFLICT",
+        )
+
+
+def _check_lasts(entry: OfSpark, catalog: Catalog, name: Name) -> None:
+    """Raise RuleFault for a view or function that Spark's catalog keeps, and that would read a temporary one:
+    Spark would not take it with PROMOTE.
+    """
+    if temporary := temporary_in_spark(entry, catalog):
+        raise RuleFault(
+            f"the {kind_of(entry)} {name} is no temporary one, and would read {', '.join(temporary)}",
+            detail="Spark keeps it in its catalog, where no temporary view or function is",
+            hint=f"CREATE OR REPLACE TEMPORARY {kind_of(entry).upper()} {quote_name(name.value)}_2 …;",
+            span=name.span,
+            code="NOT_STAGEABLE",
         )
 
 

@@ -11,6 +11,7 @@ from streamsql.features.project.project_folder import Key, Part, is_endless, nee
 from streamsql.features.project.set_of_changes import SET
 from streamsql.features.project.sink_differences import staged_insert
 from streamsql.language.script import Written
+from streamsql.language.spark_definitions import definition_of
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.workspace.store import CatalogEntry
 
@@ -66,6 +67,7 @@ def steps(project: Project) -> Iterator[Step | StagedChange]:
     restarts |= {name: _restart(name) for name in effects.resumed}
     taken = {part.entry.name.casefold() for part in project.parts if part.key in changes}
     gone = [c.present for c in changes.values() if c.what in (DROPPED, RENAMED) and c.present]
+    taken |= {name.casefold() for name in together.dropped_before}
     first = [entry for entry in gone if _writes(entry) or entry.name.casefold() in taken]
     yield from (Step((_drop(entry),)) for entry in first)
     own = [part for part in project.parts if part in together.parts]
@@ -104,7 +106,10 @@ def _drop(entry: CatalogEntry) -> Written:
     """The statement that drops an entry. (DROP QUERY of a live table can be undone: UNDROP.)"""
     if entry.kind == "setting":
         return written(entry.text.replace("SET", "RESET", 1).partition(" =")[0])
-    return written(f"DROP {entry.kind.upper()} {quote_name(entry.name)}")
+    definition, kind = definition_of(entry.text), entry.kind.upper()
+    if definition.kind == "function" and definition.temporary:
+        kind = f"TEMPORARY {kind}"
+    return written(f"DROP {kind} {quote_name(entry.name)}")
 
 
 def _defining(part: Part, change: Change, project: Project) -> Step | StagedChange:
@@ -159,7 +164,7 @@ def _as_set(own: Sequence[Part], changes: Mapping[Key, Change], project: Project
         for part in own
         if part.key in changes or part in together.inserts
     ]
-    tables = [part.entry.name for part in together.tables]
+    tables = [*(part.entry.name for part in together.tables), *together.dropped_behind]
     again = [name for name in together.stopped if name in project.comparison.effects.begin_again]
     return StagedChange(
         ", ".join(together.names),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from streamsql.cli.dry_run import Checker
 from streamsql.errors import StreamsqlError
-from streamsql.features.project.comparison import CHANGED, Comparison, written
+from streamsql.features.project.comparison import CHANGED, DROPPED, Comparison, written
 from streamsql.features.project.definition_set import DefinitionSet
 from streamsql.features.project.project_folder import Part, needed, replacing
 from streamsql.features.project.sink_differences import gets_the_difference
@@ -25,13 +25,16 @@ class ChangeSet:
     """The parts of a folder that are changed as one. definitions: streams, views and functions; tables: the
     live tables that are changed, or computed anew because of these; inserts: the queries of INSERT whose
     sinks get the difference; stopped: the names of the other queries that write and read the definitions:
-    they begin anew behind PROMOTE.
+    they begin anew behind PROMOTE; dropped_before: the names of the live tables over these that the folder
+    drops, and that no other one reads; dropped_behind: those that are dropped behind PROMOTE.
     """
 
     definitions: tuple[Part, ...] = ()
     tables: tuple[Part, ...] = ()
     inserts: tuple[Part, ...] = ()
     stopped: tuple[str, ...] = ()
+    dropped_before: tuple[str, ...] = ()
+    dropped_behind: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -82,7 +85,23 @@ def staged_as_one(
         and checked.takes([*replaced, part.written])
     ]
     stopped = tuple(part.entry.name for part in writing if part not in inserts)
-    return ChangeSet(tuple(definitions), tuple(tables), tuple(inserts), stopped)
+    gone = list(_dropped_over({part.key[1] for part in (*definitions, *tables)}, comparison, present))
+    read = [t for t in gone if any(q.name not in gone for q in present.catalog.readers_of(t))]
+    before = tuple(table for table in gone if table not in read)
+    return ChangeSet(tuple(definitions), tuple(tables), tuple(inserts), stopped, before, tuple(read))
+
+
+def _dropped_over(names: set[str], comparison: Comparison, present: DefinitionSet) -> Iterator[str]:
+    """The live tables in the workspace that the folder drops, and that read what has these folded names,
+    directly or through others.
+    """
+    dropped = {change.key for change in comparison.changes if change.what == DROPPED}
+    over = set(names)
+    for key, entry in present.entries.items():  # each after those that it needs
+        if {name.partition("$")[0] for name in entry.names} & over:
+            over.add(key[1])
+            if key in dropped and entry.kind == "query" and entry.readable:
+                yield entry.name
 
 
 class _Checked:

@@ -15,7 +15,7 @@ from streamsql.language.statements.base import (
 @dataclass(frozen=True, kw_only=True)
 class CreateFunction(Statement):
     """target: 'module.attribute'; returns: the type of a scalar, empty for RETURNS TABLE (columns); staged:
-    with STAGED, which is refused.
+    with STAGED.
     """
 
     topic: ClassVar[str] = "python"

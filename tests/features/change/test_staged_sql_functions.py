@@ -164,6 +164,7 @@ def test_a_table_function_and_one_over_python(
 
 def test_what_cannot_be_staged(console: Console) -> None:
     console.run(BASE + FUNCTIONS + "CREATE LIVE TABLE t AS SELECT k, f(n) FROM s;" + IDLE)
+    console.run("CREATE TEMPORARY FUNCTION tf(x INT) RETURNS INT RETURN x;")
     fault = refusal(console, STAGED)
     assert fault.message == "the live table t cannot be computed from the change"
     assert "the column f(n) has no name" in fault.detail
@@ -172,6 +173,7 @@ def test_what_cannot_be_staged(console: Console) -> None:
         (STAGED.replace(" OR REPLACE", ""), "CLAUSE_CONFLICT"),
         (STAGED.replace("FUNCTION", "TEMPORARY FUNCTION"), "CLAUSE_CONFLICT"),
         (STAGED.replace(" f ", " other.f "), "NOT_STAGEABLE"),
+        (STAGED.replace("x + 2", "tf(x)"), "NOT_STAGEABLE"),
         (
             STAGED.replace("(x INT) RETURNS INT RETURN x + 2", "AS 'm.f' LANGUAGE PYTHON RETURNS INT"),
             "NOT_STAGEABLE",

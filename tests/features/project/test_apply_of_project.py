@@ -104,35 +104,56 @@ CREATE STREAM words (word STRING) USING values;
 CREATE STREAM short AS SELECT word FROM words WHERE length(word) < 3;
 CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM short GROUP BY word;
 CREATE LIVE TABLE totals AS SELECT sum(n) AS t FROM counts;
-CREATE LIVE TABLE lengths AS SELECT length(word) AS chars, count(*) AS n FROM words GROUP BY 1;
+CREATE FUNCTION size_of(word STRING) RETURNS INT RETURN length(word);
+CREATE LIVE TABLE lengths AS SELECT size_of(word) AS chars, count(*) AS n FROM words GROUP BY 1;
+CREATE TEMPORARY VIEW names AS SELECT * FROM VALUES ('a', 'A'), ('bb', 'B') AS n(word, name);
+CREATE LIVE TABLE named AS SELECT name FROM words JOIN names ON words.word = names.word;
+CREATE SINK nowhere USING noop;
+INSERT INTO nowhere AS QUERY copied SELECT size_of(word) AS chars, count(*) AS n FROM words GROUP BY size_of(word);
 """
 
 
 @pytest.mark.slow
-def test_a_changed_stream_is_compared_and_promoted_with_all_that_reads_it(place: Place) -> None:
+def test_a_changed_stream_view_and_function_are_promoted_with_all_that_reads_them(place: Place) -> None:
     place.write(OVER_A_STREAM)
     applied(place.apply())
     place.answers(f"START QUERY ALL; {ROWS} STOP QUERY ALL;")
+    place.change("RETURN length(word)", "RETURN 10 * length(word)")
+    place.change("('bb', 'B')", "('bb', 'X')")
     place.change("FROM words WHERE length(word) < 3", "FROM longer WHERE length(word) < 2")
-    place.change("GROUP BY 1", "GROUP BY length(word)")
+    place.change("n FROM words GROUP BY 1", "n FROM words GROUP BY size_of(word)")
     place.write(place.text + "CREATE STREAM longer AS SELECT word FROM words;")
+    planned = place.plan().splitlines()
+    [as_one] = [line for line in planned if line.startswith("staged, compared and promoted as one: ")]
+    members = {"short", "size_of", "names", "counts", "totals", "lengths", "named"}
+    assert set(as_one.partition(": ")[2].split(", ")) == members
+    assert "rows are written again into: nowhere" in planned
     outcome = place.apply("--max-changed-rows", "1")
     assert outcome.code == 3, outcome.err
     [left] = [line for line in outcome.err.splitlines() if "left staged" in line]
-    assert left.endswith(" are left staged: 3 rows changed, more than --max-changed-rows 1")
-    assert set(re.findall(r"\w+", left)) >= {"short", "counts", "totals", "lengths"}
+    assert left.endswith(" are left staged: 9 rows changed, more than --max-changed-rows 1")
+    assert set(re.findall(r"\w+", left)) >= members
     assert "PROMOTE CHANGE applied; puts it in use, DROP CHANGE applied; removes it" in outcome.err
     assert "counts,2,1,1,0,0" in place.answers("START QUERY ALL; COMPARE CHANGE applied; STOP QUERY ALL;")
-    assert "word,n\na,2\nbb,1\n" in place.answers("SELECT * FROM counts ORDER BY word;")
-    applied(place.apply("--max-changed-rows", "3"))
-    assert place.plan() == "nothing to do: 6 definitions unchanged\n"
-    script = "START QUERY ALL; INSERT INTO words VALUES ('a'), ('bb'); AWAIT QUERY ALL IDLE; VERIFY LIVE TABLE counts;"
-    answers = place.answers(f"{script} SELECT * FROM counts; SELECT t FROM totals; STOP QUERY ALL;")
-    assert "word,n\na,3\n" in answers and "t\n3\n" in answers
+    in_use = place.answers("SELECT * FROM counts ORDER BY word; SELECT size_of('bb') AS s, name FROM names;")
+    assert "word,n\na,2\nbb,1\n" in in_use and "s,name\n2,A\n2,B\n" in in_use
+    assert set(re.findall(r"staged: (\w+)", place.plan())) >= members - {"size_of", "names"}
+    outcome = applied(place.apply("--max-changed-rows", "9"))
+    assert "started: copied" in outcome.err
+    assert place.plan() == "nothing to do: 11 definitions unchanged\n"
+    verify = " ".join(f"VERIFY LIVE TABLE {table};" for table in ("counts", "lengths", "named"))
+    script = f"START QUERY ALL; INSERT INTO words VALUES ('a'), ('bb'); AWAIT QUERY ALL IDLE; {verify}"
     answers = place.answers(
-        "ROLLBACK CHANGE applied; START QUERY ALL; AWAIT QUERY ALL IDLE; SELECT t FROM totals;"
+        f"{script} SELECT * FROM counts; SELECT t FROM totals; SELECT * FROM lengths ORDER BY 1;"
+        "SELECT DISTINCT name FROM named ORDER BY 1; STOP QUERY ALL;"
     )
-    assert "t\n5\n" in answers
+    assert "word,n\na,3\n" in answers and "t\n3\n" in answers and "name\nA\nX\n" in answers
+    assert "chars,n\n10,3\n20,2\n" in answers
+    answers = place.answers(
+        "ROLLBACK CHANGE applied; START QUERY totals; START QUERY counts; START QUERY lengths; AWAIT QUERY ALL IDLE; SELECT t FROM totals;"
+        "SELECT size_of('bb') AS s; SELECT * FROM lengths ORDER BY 1;"
+    )
+    assert "t\n5\n" in answers and "s\n2\n" in answers and "chars,n\n1,3\n2,2\n" in answers
 
 
 @pytest.mark.slow
@@ -318,4 +339,14 @@ INSERT INTO db AS QUERY counted SELECT word, count(*) AS n FROM words GROUP BY w
     assert place.plan().startswith("nothing to do")
     place.change("CREATE STREAM words (word STRING)", "CREATE STREAM words (word STRING, other INT)")
     place.change("count(*) AS n FROM", "count(*) + 1 AS n FROM")
-    assert "rows are written again into: db" in place.plan(), "its input changes, too"
+    planned = place.plan()  # its input changes, too
+    assert (
+        "the sink gets the difference: counted\nstaged, compared and promoted as one: words, counted\n"
+        in planned
+    )
+    assert "written again" not in planned and "trash" not in planned
+    assert "words, counted are left staged: 1 row changed" in place.apply("--max-changed-rows", "0").err
+    assert table() == [("a", 2)]
+    assert place.apply().code == 0
+    assert table() == [("a", 3)]
+    assert place.plan().startswith("nothing to do")

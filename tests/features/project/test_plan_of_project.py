@@ -124,7 +124,7 @@ def test_each_kind_of_definition_is_unchanged_once_it_is_kept(place: Place) -> N
     assert document == {
         "workspace": str(place.folder / "w"), "changes": [], "computed_anew": [], "written_again": [],
         "differences": [],
-        "started_again": [], "staged": [], "unchanged": 19,
+        "started_again": [], "promoted_as_one": [], "staged": [], "unchanged": 19,
     }  # fmt: skip
     assert contents(place.folder / "w") == before
 
