@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from streamsql.definitions import Query, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, Span, StreamsqlError
+from streamsql.features.change.affected import names_in
 from streamsql.features.change.compare import compare
 from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
@@ -22,6 +23,7 @@ from streamsql.features.change.promote_query import (
     way_back,
 )
 from streamsql.features.change.promoted_readers import going_on, to_roll_back, with_asides
+from streamsql.features.change.rollback_of_query import forget_staged, gets_difference, staged_as_before
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
@@ -42,12 +44,15 @@ from streamsql.features.change.swap import (
     put_in_use,
     saved,
     staged_generations,
+    take_out,
     with_definitions,
+    without,
 )
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.query import StopQuery
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
+from streamsql.plan.statements.refreshes import check_unread
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import Answers
@@ -76,7 +81,7 @@ def promote(
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
     nexts, catalog = list[Next](), with_definitions(parts.catalog, definitions)
     promotions = list[Promotion]()
-    drained = lambda name: Step(partial(_drain, parts, name), partial(start_again, parts, name))  # noqa: E731
+    drained = _drained(parts)
     for query in changes:
         name = promoted_name(query.name)
         _check_change(parts, query, places)
@@ -90,27 +95,35 @@ def promote(
         definition = catalog.queries[name.casefold()].sql(catalog.sinks.get(name.casefold()))
         nexts.append(Next(name, generation, definition, stages))
 
-    def take_over(table: str) -> None:
-        staged = staged_name(table)
-        into = parts.catalog.queries[staged.casefold()].into
-        for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
-            rows = parts.live.loaded(old.casefold())
-            _forget(parts, old)
-            if parts.store is None and rows is not None and not (into and old == staged):
-                # They are in no file.
-                parts.live[promoted_name(old).casefold()] = rows
-        if into:
-            return take_over_query(parts, table)
-        parts.current.update(lambda catalog: promoted(catalog, table))
-
     hidden = {*staged, *(staged_name(before_name(table)) for table in places)}
     then = with_asides(catalog, parts.catalog, definitions)
     others = going_on(parts, spans, {*places, *hidden}, then, "PROMOTE")
     before = [drained(query.name) for query in changes if not query.into]
     before += [step for promoted_query in promotions for step in promoted_query.before()]
     after = [step for promoted_query in promotions for step in promoted_query.after()]
+    take_over = partial(_take_over, parts)
     done = _swap(parts, nexts, before, after, take_over, "promoted", definitions, others, back)
     return replace(done, notes=(*done.notes, *still_to_write(parts, promotions)))
+
+
+def _drained(parts: SessionParts) -> Callable[[str], Step]:
+    """The step after which a query has processed all available input, and is stopped."""
+    return lambda name: Step(partial(_drain, parts, name), partial(start_again, parts, name))
+
+
+def _take_over(parts: SessionParts, table: str) -> None:
+    """Put the definition of a staged change into the catalog, in the place of that in use."""
+    staged = staged_name(table)
+    into = parts.catalog.queries[staged.casefold()].into
+    for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
+        rows = parts.live.loaded(old.casefold())
+        _forget(parts, old)
+        if parts.store is None and rows is not None and not (into and old == staged):
+            # They are in no file.
+            parts.live[promoted_name(old).casefold()] = rows
+    if into:
+        return take_over_query(parts, table)
+    parts.current.update(lambda catalog: promoted(catalog, table))
 
 
 def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
@@ -164,30 +177,108 @@ def roll_back(
     back: str = "",
     *,
     duplicates: bool = False,
+    created: Sequence[Name] = (),
 ) -> Result:
     """The same for names of live tables, queries and definitions; these with all that was promoted with them.
-    back, duplicates: as for `promote`.
+    back, duplicates: as for `promote`; created: the live tables that a set of changes has created. Those in
+    use are taken out, the others come back.
     """
     spans, places = to_roll_back(parts, names, generation)
-    definitions = {name: before_name(name) for name in spans}
     queries = [name for name in places if not parts.catalog.queries[name.casefold()].live_table]
     tables = [*(q.name for q in parts.catalog.upstream(*places) if q.name in places), *queries]
-    nexts, catalog, after = list[Next](), with_definitions(parts.catalog, definitions), list[Step]()
-    for table in tables:
-        left = _left(parts, table, generation, places[table])
+    lefts = {table: _left(parts, table, generation, places[table]) for table in tables}
+    again = {name: left for name, left in lefts.items() if gets_difference(parts, name)}
+    with staged_as_before(parts, again, places, spans):
+        return _to_lefts(parts, spans, places, lefts, again, created, back, duplicates=duplicates)
+
+
+def _to_lefts(
+    parts: SessionParts,
+    spans: Mapping[str, Span],
+    places: Mapping[str, Span],
+    lefts: Mapping[str, Left],
+    again: Collection[str],
+    created: Sequence[Name],
+    back: str,
+    *,
+    duplicates: bool,
+) -> Result:
+    """Put generations in use that were left, and the definitions before. spans, places: the definitions, the
+    live tables and queries, with the places of their names; lefts: their generations; again: of these, the
+    queries that are staged as they were, whose sinks get the difference; the others as for `roll_back`.
+    """
+    definitions, queries = {name: before_name(name) for name in spans}, parts.catalog.queries
+    nexts, before, after, promotions = list[Next](), list[Step](), list[Step](), list[Promotion]()
+    catalog = with_definitions(parts.catalog, definitions)
+    for definition in spans if again else ():
+        catalog = catalog.without("aside", staged_name(definition))
+    for name in again:
+        change = queries[staged_name(name).casefold()]
+        promoted_again = promotion(parts, change, _drained(parts), duplicates=False, span=places[name])
+        promotions.append(promoted_again)
+        before, after = [*before, *promoted_again.before()], [*after, *promoted_again.after()]
+        catalog = query_promoted(catalog, name)
+        folder, stages = staged_generations(parts, name)
+        assert folder is not None
+        text = catalog.queries[name.casefold()].sql()
+        nexts.append(Next(name, folder, text, stages, before=_number(parts, name)))
+    gone = [name for name in created if name.value.casefold() in parts.catalog.queries]
+    returning = {name.value: name.span for name in created if name not in gone}
+    for table, left in _returning(parts, returning):
         catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
-        now = Generations(parts.places.query(table), CURRENT).current
-        if table in queries:
+        nexts.append(Next(table, left.folder, left.definition, left.stages))
+    for table, left in lefts.items():
+        if table in again:
+            continue
+        catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
+        if not queries[table.casefold()].live_table:
             old = catalog.queries[table.casefold()]
             after.append(way_back(parts, table, old, left.folder, duplicates=duplicates, span=places[table]))
-        nexts.append(Next(table, left.folder, left.definition, left.stages, before=now.name if now else ""))
+        nexts.append(Next(table, left.folder, left.definition, left.stages, before=_number(parts, table)))
+    for written in gone:
+        catalog = without(catalog, written.value)
+    for written in gone:
+        check_unread(written, written.value, catalog)
     whole = catalog
+    order = [*again, *(query.name for query in whole.upstream(*returning, *lefts))]
+    nexts.sort(key=lambda following: order.index(following.table) if following.table in order else len(order))
 
     def take_over(table: str) -> None:
+        if table in again:
+            forget_staged(parts, spans)
+            return _take_over(parts, table)
         parts.current.update(lambda old: replace(whole, changes=old.changes))
 
-    others = going_on(parts, spans, places, with_asides(whole, parts.catalog, definitions), "ROLLBACK")
-    return _swap(parts, nexts, (), after, take_over, "rolled back", definitions, others, back)
+    swapped = {*places, *(name.value for name in gone)}
+    hidden = {change.name for name in again for change in parts.catalog.changes_of(name)}
+    others = going_on(
+        parts, spans, swapped | hidden, with_asides(whole, parts.catalog, definitions), "ROLLBACK"
+    )
+    out = [query.name for query in parts.catalog.upstream(*(name.value for name in gone))]
+    out = [name for name in out if name in swapped - places.keys()]
+    done = _swap(parts, nexts, before, after, take_over, "rolled back", definitions, others, back, out)
+    sinks = ", ".join(parts.catalog.queries[name.casefold()].sink for name in again)
+    text = f"{done.message}; {sinks} gets the difference by key" if sinks else done.message
+    return replace(done, message=text, notes=(*done.notes, *still_to_write(parts, promotions)))
+
+
+def _number(parts: SessionParts, name: str) -> str:
+    """The number of the generation that is in use."""
+    now = Generations(parts.places.query(name), CURRENT).current
+    return now.name if now else ""
+
+
+def _returning(parts: SessionParts, tables: Mapping[str, Span]) -> list[tuple[str, Left]]:
+    """The generations with which live tables come back that were taken out, each after those that it reads.
+    tables: with the places of their names. Raises RuleFault.
+    """
+    lefts = {table: _left(parts, table, None, place) for table, place in tables.items()}
+    ordered = list[tuple[str, Left]]()
+    while lefts:
+        read = {table: names_in(left.definition) for table, left in lefts.items()}
+        first = [t for t in lefts if not any(o.casefold() in read[t] for o in lefts if o != t)] or list(lefts)
+        ordered += [(table, lefts.pop(table)) for table in first]
+    return ordered
 
 
 def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
@@ -232,16 +323,23 @@ def _swap(
     definitions: Mapping[str, str],
     others: Sequence[str],
     back: str,
+    gone: Sequence[str] = (),
 ) -> Done:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
     those that it reads; before: what is done first; after: what is done once they are stopped; take_over:
     puts the definition of a live table into the catalog; word: what is done to them; definitions: those
     that are put in use with them, as for `with_definitions`; others: the queries that read these and go
-    on from their checkpoints; back: as for `promote`. A live table that was stopped stays stopped.
+    on from their checkpoints; back: as for `promote`; gone: the live tables that are taken out of use. A live
+    table that was stopped stays stopped; a new one is started.
     """
     tables = [following.table for following in nexts]
-    runs = [parts.queries.all.get(table.casefold()) for table in (*tables, *others)]
-    went_on = [run.name for run in runs if run is not None and run.status() in GOING_ON]
+    ordered = [query.name for query in parts.catalog.upstream(*gone, *tables)]
+    stopping = [name for name in ordered if name in (*gone, *tables)]
+    stopping = list(dict.fromkeys((*stopping, *tables, *others)))
+    runs = [parts.queries.all.get(name.casefold()) for name in stopping]
+    running = [run.name for run in runs if run is not None and run.status() in GOING_ON]
+    new = [table for table in tables if table.casefold() not in parts.catalog.queries]
+    to_start = [table for table in (*tables, *others) if table in running or table in new]
     old = [Generations(parts.places.query(table), CURRENT).current for table in tables]
 
     def stop(table: str) -> None:
@@ -250,13 +348,16 @@ def _swap(
     statement = parts
     with parts.cancel.holding(parts.queries.starting):
         stops = [
-            Step(partial(stop, table), partial(start_again, parts, table)) for table in reversed(went_on)
+            Step(partial(stop, table), partial(start_again, parts, table)) for table in reversed(running)
         ]
-        run_steps((*before, *stops, *after, Step(lambda: put_in_use(parts, nexts, definitions), final=True)))
+        swap = Step(lambda: put_in_use(parts, nexts, definitions, gone), final=True)
+        run_steps((*before, *stops, *after, swap))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
-        for table in tables:
+        for table in (*tables, *gone):
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
                 _forget(parts, query)
+        for table in gone:
+            parts.current.update(partial(without, table=table))
         parts.current.update(
             lambda catalog: in_sets(with_definitions(catalog, definitions), numbers_of(nexts), definitions)
         )
@@ -264,29 +365,34 @@ def _swap(
         for table in tables:
             finish(parts.places, table, partial(_taken_over, take_over, table))
         parts.workspace.save()
+        for table in gone:
+            with suppress(OSError):  # the next opening does it
+                take_out(parts.places, table)
         for table in tables:
             saved(parts.places, table)
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
                 with suppress(OSError, StreamsqlError):  # the next start clears them
                     generations_of(parts.places, query).clear(parts.generations())
         try:
-            for table in went_on:
+            for table in to_start:
                 _start(parts, table)
         finally:
             parts.queries.refreshes.notify()
-    notes = with_new_columns(statement, went_on)
+    notes = with_new_columns(statement, to_start)
     numbers = ", ".join(following.generation.name for following in nexts)
     several = len(nexts) > 1
-    names = [*definitions, *tables]
+    names = [*definitions, *tables, *gone]
     text = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} {word}"
     if nexts:
         text += f": generation{'s' * several} {numbers} {'are' if several else 'is'} in use"
+    if gone:
+        text += f"; {', '.join(gone)} {'are' if len(gone) > 1 else 'is'} not in use any more"
     if others:
         goes = "goes" if len(others) == 1 else "go"
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
     queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
-    returns = all(query and (query.live_table or query.inputs) for query in queries)
-    can_return = not nexts or (parts.store is not None and returns)
+    returns = all(q and (q.live_table or q.inputs or gets_difference(parts, q.name)) for q in queries)
+    can_return = not (nexts or gone) or (parts.store is not None and returns)
     if can_return and (definitions or back):
         back = back or f"ROLLBACK {', '.join(map(quote_name, definitions))};"
         text += f"; {back} brings back what was in use before"

@@ -74,13 +74,13 @@ def with_definitions(catalog: Catalog, definitions: Mapping[str, str]) -> Catalo
         if new is None:
             continue
         old = catalog.definition_in_use(kind_of(new), name)
-        catalog = catalog.without("aside", aside).having(_named(new, name, old))
+        catalog = catalog.without("aside", aside).having(renamed_definition(new, name, old))
         if old is not None:
-            catalog = catalog.having(_named(old, before_name(name), old))
+            catalog = catalog.having(renamed_definition(old, before_name(name), old))
     return catalog
 
 
-def _named(entry: Aside, name: str, old: Aside | None) -> Aside:
+def renamed_definition(entry: Aside, name: str, old: Aside | None) -> Aside:
     """A definition under another name. old: the one in use; a view that is not in use is a temporary one."""
     if not isinstance(entry, Table):
         return replace(entry, name=name)
@@ -127,9 +127,12 @@ def numbers_of(nexts: Iterable[Next]) -> dict[str, tuple[str, str]]:
     return {following.table: (following.before, following.generation.name) for following in nexts}
 
 
-def put_in_use(parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[str, str]) -> None:
+def put_in_use(
+    parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[str, str], gone: Sequence[str] = ()
+) -> None:
     """Put generations of live tables in use, and definitions, as for `with_definitions`: all of them or none.
-    Raises OSError: those before are in use then, or these.
+    gone: the live tables that are taken out of use; where nothing else changes, that is done once the catalog
+    is saved. Raises OSError: those before are in use then, or these.
     """
     together = {following.table: following.generation.name for following in nexts}
     before = {following.table: following.before for following in nexts}
@@ -145,6 +148,7 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[
             "together": together,
             "before": before,
             "streams": texts,
+            "gone": list(gone),
         }
         content = json.dumps(record).encode()
         write_file(following.generation / _TO_DEFINE, lambda file, content=content: file.write(content))
@@ -153,6 +157,9 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[
         generation = query_now(parts.catalog, parts.places, following.table)
         left = Generations(parts.places.query(following.table), CURRENT)
         left.leave(generation.definition, generation.stages, replaced)
+    for table in gone:
+        generation = query_now(parts.catalog, parts.places, table)
+        Generations(parts.places.query(table), CURRENT).leave(generation.definition, generation.stages)
     for following in nexts:  # with the first one all of them are in use: `complete` goes on
         Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
 
@@ -169,6 +176,15 @@ def defined(
     assert isinstance(plan, plans.Run)
     otherwise = plan.otherwise if in_stages else None
     return (otherwise or plan).applied(catalog)
+
+
+def take_out(places: Places, table: str) -> None:
+    """Take the generation of a live table out of use that the catalog does not have any more: it is one that
+    was left. Raises OSError.
+    """
+    generations = Generations(places.query(table), CURRENT)
+    if generations.current is not None:
+        generations.unlink()
 
 
 def without(catalog: Catalog, table: str) -> Catalog:
@@ -250,7 +266,9 @@ def complete(parts: SessionParts) -> list[str]:
     """Complete what a crash has interrupted in a workspace that was opened. Returns warnings about what
     cannot be completed.
     """
-    tables = [query.name for query in parts.catalog.named(None) if not is_staged(query.name)]
+    created = parts.catalog.created_by_sets()
+    in_use = [query.name for query in parts.catalog.named(None) if not is_staged(query.name)]
+    tables = list(dict.fromkeys((*in_use, *created)))
     warnings, finished = list[str](), list[str]()
 
     def finish_one(table: str) -> None:
@@ -258,7 +276,7 @@ def complete(parts: SessionParts) -> list[str]:
             finished.append(table)
 
     for step in (partial(_put_others_in_use, parts.places), partial(_define, parts), finish_one):
-        for table in tables:
+        for table in _in_order(parts.places, tables):
             try:
                 step(table)
             except (OSError, ValueError, KeyError, StreamsqlError) as error:
@@ -268,11 +286,25 @@ def complete(parts: SessionParts) -> list[str]:
     for table in finished:
         saved(parts.places, table)
         remove_hidden_rows(parts, table)
+    for table in created if parts.store and not parts.store.unread else ():
+        if table.casefold() not in parts.catalog.queries:
+            with suppress(OSError, StreamsqlError):
+                take_out(parts.places, table)
     for table in (table for table in tables if parts.catalog.staged(table) is None):
         for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
             with suppress(OSError, StreamsqlError):
                 Generations(parts.places.query(query), STAGED).remove()
     return list(dict.fromkeys(warnings))
+
+
+def _in_order(places: Places, tables: Sequence[str]) -> list[str]:
+    """Live tables, those that were to be in use together each after what it reads."""
+    ordered = list[str]()
+    for table in tables:
+        with suppress(OSError, ValueError, KeyError, StreamsqlError):  # the steps say so
+            record = _record(places, table)
+            ordered += record["together"] if record else ()
+    return list(dict.fromkeys((*ordered, *tables)))
 
 
 def _put_others_in_use(places: Places, table: str) -> None:
@@ -300,6 +332,8 @@ def _define(parts: SessionParts, table: str) -> None:
         if entry is not None and (now is None or text_of(now) != definition):
             changed[name] = aside
     parts.current.update(partial(with_definitions, definitions=changed))
+    for gone in record.get("gone", ()):
+        parts.current.update(partial(without, table=gone))
     define_in_spark(parts, changed)
 
 
@@ -309,11 +343,12 @@ def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, s
     """
 
     def define(definition: str, stages: Mapping[str, str]) -> None:
-        catalog = defined(parts, table, definition, in_stages=bool(stages))
+        catalog = parts.catalog
         if Generations(parts.places.query(table), STAGED).current is None:
             for change in catalog.changes_of(table):
                 for kind, name in entries_of(change, catalog):
                     catalog = catalog.without(kind, name)
+        catalog = defined(parts, table, definition, in_stages=bool(stages), before=catalog)
         parts.current.update(lambda old: catalog)
 
     return define
