@@ -15,6 +15,7 @@ from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.change.affected import affected_tables, inserts_over_tables
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of, rows_of_new
+from streamsql.features.change.kept_changes import keeping_staged
 from streamsql.features.change.run import OF_SINGLE_CHANGES, promote, roll_back
 from streamsql.features.change.stage_plan import Staging, planned_staging
 from streamsql.features.change.staging import drop_staged, stage_definition, stage_tables, with_message
@@ -63,7 +64,8 @@ def end_change(parts: SessionParts, statement: EndChange) -> Result:
     for query in inserts:
         drop_staged(parts, promoted_name(query.name), statement)
     try:
-        staged = stage_tables(parts, statements, statement.span)
+        with keeping_staged(parts, [query.name for query in to_stage]):
+            staged = stage_tables(parts, statements, statement.span)
     except BaseException:
         for insert in again:
             with suppress(StreamsqlError):

@@ -45,7 +45,7 @@ from streamsql.runtime.embedded.durable_files import remove_file, sync_folder, w
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
-from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
+from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations, generations_of
 
 _TO_DEFINE = "to_define.json"
 """The file of a generation with its definition, from before it is in use until the catalog has it."""
@@ -275,6 +275,10 @@ def complete(parts: SessionParts) -> list[str]:
         if finish(parts.places, table, _completed(parts, table)):
             finished.append(table)
 
+    for change in (c for table in tables for c in parts.catalog.changes_of(table)):
+        for staged in (change, *parts.catalog.stages_of(change.name)):
+            with suppress(OSError, StreamsqlError):  # the statement that staged them anew has not ended
+                generations_of(parts.places, staged.name).bring_back()
     for step in (partial(_put_others_in_use, parts.places), partial(_define, parts), finish_one):
         for table in _in_order(parts.places, tables):
             try:
