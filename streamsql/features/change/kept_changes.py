@@ -57,7 +57,8 @@ def keeping_staged(parts: SessionParts, tables: Iterable[str]) -> Iterator[None]
             error.detail = "\n".join(filter(None, (error.detail, f"staged before, and stopped now: {start}")))
         raise
     else:
-        parts.workspace.save()
+        if kept:
+            parts.workspace.save()
     finally:
         for name in (name for staged in kept for name in staged.queries):
             with suppress(OSError, StreamsqlError):

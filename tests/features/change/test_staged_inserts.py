@@ -350,10 +350,15 @@ def test_a_query_that_has_failed_is_changed_and_its_sink_waits_for_the_start(
     promoted = console.run("PROMOTE q;")[-1]
     assert "q does not run: START QUERY q; gives its sink the difference, and goes on" in notes_of(promoted)
     assert table() == [("a", 4), ("b", 2)]
+    for drop in ("DROP QUERY q;", "DROP QUERY ALL;"):
+        fault = refusal(console, drop)
+        assert fault.message == "out has not got the difference of the promoted change of q yet"
     again = opened()
     assert again.warnings == []
     again.run("START QUERY q;" + IDLE)
     assert table() == [("a", 3)]
+    again.run("DROP QUERY q;")
+    assert again.rows("SHOW QUERIES;") == []
 
 
 def test_what_is_replaced_each_time_goes_on(console: Console) -> None:
