@@ -16,7 +16,8 @@ from streamsql.features.change.affected import affected_tables, inserts_over_tab
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
 from streamsql.features.change.compare import comparison_of, rows_of_new
 from streamsql.features.change.kept_changes import keeping_staged
-from streamsql.features.change.run import OF_SINGLE_CHANGES, promote, roll_back
+from streamsql.features.change.rollback import roll_back, rollback
+from streamsql.features.change.run import OF_SINGLE_CHANGES, promote
 from streamsql.features.change.stage_plan import Staging, planned_staging
 from streamsql.features.change.staging import drop_staged, stage_definition, stage_tables, with_message
 from streamsql.features.change.statement import (
@@ -25,6 +26,7 @@ from streamsql.features.change.statement import (
     CompareChange,
     EndChange,
     PromoteChange,
+    Rollback,
     RollbackChange,
 )
 from streamsql.language.statements.base import Name
@@ -183,6 +185,7 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
 PLANS: Answers = {Staging: stage_definition}
 DIRECT: Answers = {
     **OF_SINGLE_CHANGES,
+    Rollback: rollback,
     BeginChange: begin_change,
     EndChange: end_change,
     PromoteChange: promote_change,

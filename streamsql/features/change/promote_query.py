@@ -315,6 +315,15 @@ def _hand_over(
     log.hand_over(generation / WRITTEN, name, schema, keys, by_key=in_step)
 
 
+def gets_difference(parts: SessionParts, name: str) -> bool:
+    """Whether the sink of a query gets the difference, by key, when the query is rolled back."""
+    query = parts.catalog.queries[name.casefold()]
+    if query.live_table or query.inputs:
+        return False
+    sink = parts.catalog.sinks[query.sinks[0].casefold()]
+    return connector(Name(sink.connector)).keeps_in_step(sink)
+
+
 def way_back(
     parts: SessionParts, name: str, old: Query, generation: Path, *, duplicates: bool, span: Span
 ) -> Step:

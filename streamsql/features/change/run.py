@@ -1,42 +1,37 @@
-"""PROMOTE and ROLLBACK, and the handlers of the other statements about staged changes."""
+"""PROMOTE, the exchange of generations, and the handlers of other statements about staged changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from streamsql.definitions import Query, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, Span, StreamsqlError
-from streamsql.features.change.affected import names_in
 from streamsql.features.change.compare import compare
 from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
 from streamsql.features.change.promote_query import (
     Promotion,
+    gets_difference,
     promotion,
     query_promoted,
     still_to_write,
     take_over_query,
-    way_back,
 )
-from streamsql.features.change.promoted_readers import going_on, to_roll_back, with_asides
-from streamsql.features.change.rollback_of_query import forget_staged, gets_difference, staged_as_before
+from streamsql.features.change.promoted_readers import going_on, with_asides
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
     PreviewChange,
     Promote,
-    Rollback,
     ShowGenerations,
     ShowStaged,
 )
 from streamsql.features.change.swap import (
     Next,
     define_in_spark,
-    defined,
     finish,
     in_sets,
     numbers_of,
@@ -52,7 +47,6 @@ from streamsql.language.statements.base import Name
 from streamsql.language.statements.query import StopQuery
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner
-from streamsql.plan.statements.refreshes import check_unread
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import Answers
@@ -62,7 +56,7 @@ from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.run import BUSY, GOING_ON
 from streamsql.runtime.queries.start import start_again, start_query
 from streamsql.runtime.queries.start_steps import Step, run_steps
-from streamsql.runtime.workspace.generations import CURRENT, Generations, Left, generations_of
+from streamsql.runtime.workspace.generations import CURRENT, Generations, generations_of
 
 
 def _promote(parts: SessionParts, statement: Promote) -> Result:
@@ -81,14 +75,15 @@ def promote(
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
     nexts, catalog = list[Next](), with_definitions(parts.catalog, definitions)
     promotions = list[Promotion]()
-    drained = _drained(parts)
     for query in changes:
         name = promoted_name(query.name)
         _check_change(parts, query, places)
         generation, stages = staged_generations(parts, name)
         assert generation is not None
         if query.into:
-            promotions.append(promotion(parts, query, drained, duplicates=duplicates, span=places[name]))
+            promotions.append(
+                promotion(parts, query, drained(parts), duplicates=duplicates, span=places[name])
+            )
             catalog = query_promoted(catalog, name)
         else:
             catalog = promoted(catalog, name)
@@ -98,20 +93,20 @@ def promote(
     hidden = {*staged, *(staged_name(before_name(table)) for table in places)}
     then = with_asides(catalog, parts.catalog, definitions)
     others = going_on(parts, spans, {*places, *hidden}, then, "PROMOTE")
-    before = [drained(query.name) for query in changes if not query.into]
+    before = [drained(parts)(query.name) for query in changes if not query.into]
     before += [step for promoted_query in promotions for step in promoted_query.before()]
     after = [step for promoted_query in promotions for step in promoted_query.after()]
-    take_over = partial(_take_over, parts)
-    done = _swap(parts, nexts, before, after, take_over, "promoted", definitions, others, back)
+    taking = partial(take_over, parts)
+    done = exchange(parts, nexts, before, after, taking, "promoted", definitions, others, back)
     return replace(done, notes=(*done.notes, *still_to_write(parts, promotions)))
 
 
-def _drained(parts: SessionParts) -> Callable[[str], Step]:
+def drained(parts: SessionParts) -> Callable[[str], Step]:
     """The step after which a query has processed all available input, and is stopped."""
     return lambda name: Step(partial(_drain, parts, name), partial(start_again, parts, name))
 
 
-def _take_over(parts: SessionParts, table: str) -> None:
+def take_over(parts: SessionParts, table: str) -> None:
     """Put the definition of a staged change into the catalog, in the place of that in use."""
     staged = staged_name(table)
     into = parts.catalog.queries[staged.casefold()].into
@@ -163,157 +158,7 @@ def _drain(parts: SessionParts, name: str) -> None:
     stop_queries(StopQuery(name=Name(name), drain=True), parts)
 
 
-def _rollback(parts: SessionParts, statement: Rollback) -> Result:
-    """Bring earlier generations back. Until that is done, an error or Ctrl-C leaves all queries as they
-    were.
-    """
-    return roll_back(parts, statement.names, statement.generation, duplicates=statement.duplicates)
-
-
-def roll_back(
-    parts: SessionParts,
-    names: Iterable[Name],
-    generation: int | None = None,
-    back: str = "",
-    *,
-    duplicates: bool = False,
-    created: Sequence[Name] = (),
-) -> Result:
-    """The same for names of live tables, queries and definitions; these with all that was promoted with them.
-    back, duplicates: as for `promote`; created: the live tables that a set of changes has created. Those in
-    use are taken out, the others come back.
-    """
-    spans, places = to_roll_back(parts, names, generation)
-    queries = [name for name in places if not parts.catalog.queries[name.casefold()].live_table]
-    tables = [*(q.name for q in parts.catalog.upstream(*places) if q.name in places), *queries]
-    lefts = {table: _left(parts, table, generation, places[table]) for table in tables}
-    again = {name: left for name, left in lefts.items() if gets_difference(parts, name)}
-    with staged_as_before(parts, again, places, spans):
-        return _to_lefts(parts, spans, places, lefts, again, created, back, duplicates=duplicates)
-
-
-def _to_lefts(
-    parts: SessionParts,
-    spans: Mapping[str, Span],
-    places: Mapping[str, Span],
-    lefts: Mapping[str, Left],
-    again: Collection[str],
-    created: Sequence[Name],
-    back: str,
-    *,
-    duplicates: bool,
-) -> Result:
-    """Put generations in use that were left, and the definitions before. spans, places: the definitions, the
-    live tables and queries, with the places of their names; lefts: their generations; again: of these, the
-    queries that are staged as they were, whose sinks get the difference; the others as for `roll_back`.
-    """
-    definitions, queries = {name: before_name(name) for name in spans}, parts.catalog.queries
-    nexts, before, after, promotions = list[Next](), list[Step](), list[Step](), list[Promotion]()
-    catalog = with_definitions(parts.catalog, definitions)
-    for definition in spans if again else ():
-        catalog = catalog.without("aside", staged_name(definition))
-    for name in again:
-        change = queries[staged_name(name).casefold()]
-        promoted_again = promotion(parts, change, _drained(parts), duplicates=False, span=places[name])
-        promotions.append(promoted_again)
-        before, after = [*before, *promoted_again.before()], [*after, *promoted_again.after()]
-        catalog = query_promoted(catalog, name)
-        folder, stages = staged_generations(parts, name)
-        assert folder is not None
-        text = catalog.queries[name.casefold()].sql()
-        nexts.append(Next(name, folder, text, stages, before=_number(parts, name)))
-    gone = [name for name in created if name.value.casefold() in parts.catalog.queries]
-    returning = {name.value: name.span for name in created if name not in gone}
-    for table, left in _returning(parts, returning):
-        catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
-        nexts.append(Next(table, left.folder, left.definition, left.stages))
-    for table, left in lefts.items():
-        if table in again:
-            continue
-        catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
-        if not queries[table.casefold()].live_table:
-            old = catalog.queries[table.casefold()]
-            after.append(way_back(parts, table, old, left.folder, duplicates=duplicates, span=places[table]))
-        nexts.append(Next(table, left.folder, left.definition, left.stages, before=_number(parts, table)))
-    for written in gone:
-        catalog = without(catalog, written.value)
-    for written in gone:
-        check_unread(written, written.value, catalog)
-    whole = catalog
-    order = [*again, *(query.name for query in whole.upstream(*returning, *lefts))]
-    nexts.sort(key=lambda following: order.index(following.table) if following.table in order else len(order))
-
-    def take_over(table: str) -> None:
-        if table in again:
-            forget_staged(parts, spans)
-            return _take_over(parts, table)
-        parts.current.update(lambda old: replace(whole, changes=old.changes))
-
-    swapped = {*places, *(name.value for name in gone)}
-    hidden = {change.name for name in again for change in parts.catalog.changes_of(name)}
-    others = going_on(
-        parts, spans, swapped | hidden, with_asides(whole, parts.catalog, definitions), "ROLLBACK"
-    )
-    out = [query.name for query in parts.catalog.upstream(*(name.value for name in gone))]
-    out = [name for name in out if name in swapped - places.keys()]
-    done = _swap(parts, nexts, before, after, take_over, "rolled back", definitions, others, back, out)
-    sinks = ", ".join(parts.catalog.queries[name.casefold()].sink for name in again)
-    text = f"{done.message}; {sinks} gets the difference by key" if sinks else done.message
-    return replace(done, message=text, notes=(*done.notes, *still_to_write(parts, promotions)))
-
-
-def _number(parts: SessionParts, name: str) -> str:
-    """The number of the generation that is in use."""
-    now = Generations(parts.places.query(name), CURRENT).current
-    return now.name if now else ""
-
-
-def _returning(parts: SessionParts, tables: Mapping[str, Span]) -> list[tuple[str, Left]]:
-    """The generations with which live tables come back that were taken out, each after those that it reads.
-    tables: with the places of their names. Raises RuleFault.
-    """
-    lefts = {table: _left(parts, table, None, place) for table, place in tables.items()}
-    ordered = list[tuple[str, Left]]()
-    while lefts:
-        read = {table: names_in(left.definition) for table, left in lefts.items()}
-        first = [t for t in lefts if not any(o.casefold() in read[t] for o in lefts if o != t)] or list(lefts)
-        ordered += [(table, lefts.pop(table)) for table in first]
-    return ordered
-
-
-def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
-    """The generation that ROLLBACK means. Raises RuleFault."""
-    found = Generations(parts.places.query(name), CURRENT).left()
-    if parts.store is None:
-        raise RuleFault(
-            f"no earlier generation of {name} is kept: this console has no workspace",
-            hint="streamsql --workspace DIR keeps the rows of each generation",
-            span=span,
-            code="NO_GENERATION",
-        )
-    chosen = [left for left in found if number is None or left.folder.name == str(number)]
-    which = "earlier generation" if number is None else f"generation {number}"
-    if not chosen:
-        raise RuleFault(
-            f"there is no {which} of {name} to go back to",
-            detail="SET streamsql.generations says how many stay once they were replaced",
-            hint=f"SHOW GENERATIONS OF {quote_name(name)};",
-            span=span,
-            code="NO_GENERATION",
-        )
-    left = chosen[0]
-    for stage, stage_number in left.stages.items():
-        if not Path(parts.places.query(stage), stage_number).is_dir():
-            raise RuleFault(
-                f"generation {left.folder.name} of {name} is not whole: its stage {stage} is gone",
-                hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(name)} AS …; computes it again",
-                span=span,
-                code="NO_GENERATION",
-            )
-    return left
-
-
-def _swap(
+def exchange(
     parts: SessionParts,
     nexts: Sequence[Next],
     before: Sequence[Step],
@@ -436,5 +281,4 @@ OF_SINGLE_CHANGES: Answers = {
     ShowGenerations: show_generations,
     Compare: _compare,
     Promote: _promote,
-    Rollback: _rollback,
 }
