@@ -28,6 +28,7 @@ from streamsql.definitions import (
     in_use_name,
     is_aside,
     is_staged,
+    kind_of,
     promoted_name,
     staged_name,
 )
@@ -136,6 +137,8 @@ class Catalog:
         if key in self.queries and key not in self.sinks:
             sink = self.queries[key].sink
             raise NameFault(f"{name} is a query; it writes into {sink}", span=name.span, code="WRONG_KIND")
+        if key not in self.sinks and (fault := self.only_staged(name)) is not None:
+            raise fault
         return _get({k: s for k, s in self.sinks.items() if s.is_live}, name, "live table")
 
     def named(self, name: Name | None) -> list[Query]:
@@ -210,6 +213,38 @@ class Catalog:
         if kind == "view":
             return {name: table for name, table in self.tables.items() if table.text}
         return self.streams if kind == "stream" else {**self.sql_functions, **self.functions}
+
+    def is_new(self, name: str) -> bool:
+        """Whether a live table is only staged, by a set of changes that creates it."""
+        change = self.staged(name)
+        return change is not None and not change.into and name.casefold() not in self.queries
+
+    def created_by_sets(self) -> list[str]:
+        """The names of the live tables that sets of changes create, or have created."""
+        return [m.name for change in self.changes.values() for m in change.members if m.new]
+
+    def only_staged(self, name: Name) -> NameFault | None:
+        """The error for the name of what a set of changes creates, and is only staged; None for others."""
+        definition = self.staged_definition(name.value)
+        if self.is_new(name.value):
+            kind = "live table"
+        elif definition and not self.definition_in_use(kind_of(definition), name.value):
+            kind = kind_of(definition)
+        else:
+            return None
+        members = ((change.name, m) for change in self.changes.values() for m in change.members)
+        key = name.value.casefold()
+        of = next((change for change, m in members if m.name.casefold() == key and not m.generation), "")
+        hint = f"PROMOTE {f'CHANGE {quote_name(of)}' if of else quote_name(name.value)};"
+        if kind != "function":
+            hint += f"\nor SELECT * FROM {quote_name(staged_name(name.value))};"
+        return NameFault(
+            f"the {kind} {name} is new, and only staged",
+            detail="it is in use from PROMOTE on",
+            hint=hint,
+            span=name.span,
+            code="NOT_PROMOTED",
+        )
 
     def staged_definition(self, name: str) -> Aside | None:
         """The staged definition of a stream, view or function, if there is one."""
@@ -309,6 +344,8 @@ class Catalog:
         elif key in self.sinks:
             kind = "live table" if self.sinks[key].is_live else "sink"
         else:
+            if (fault := self.only_staged(name)) is not None:
+                raise fault
             return
         raise NameFault(
             f"there is already a {kind} {name.value}",

@@ -85,12 +85,13 @@ PROMOTED = "PROMOTED"
 class Member:
     """One of a set of staged changes. kind: stream, view, function, live_table or query; generation: "" while
     it is staged; once the set was promoted, or rolled back, the number of the one in use since then, and
-    PROMOTED of the first three.
+    PROMOTED of the first three; new: of a live table, whether the set creates it.
     """
 
     kind: str
     name: str
     generation: str = ""
+    new: bool = False
 
     @property
     def is_definition(self) -> bool:
@@ -101,7 +102,8 @@ class Member:
         generation = f" GENERATION {self.generation}" if self.generation else ""
         if self.is_definition and self.generation:
             generation = f" {PROMOTED}"
-        return f"{self.kind.replace('_', ' ').upper()} {quote_name(self.name)}{generation}"
+        head = f"NEW {self.kind}" if self.new else self.kind
+        return f"{head.replace('_', ' ').upper()} {quote_name(self.name)}{generation}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connector
 from streamsql.definition_sql import options_sql
 from streamsql.definitions import Sink
-from streamsql.errors import RuleFault, Span
+from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.language.statements.base import Name
 from streamsql.secrets import HIDDEN, redact_option
 
@@ -14,13 +14,15 @@ _PLACES = {"path": "path", "topic": "subscribe"}
 """The option with the place that a sink writes to, and the one with which a source reads it."""
 
 
-def read_of_sink(catalog: Catalog, name: str, span: Span | None) -> RuleFault | None:
-    """The error for FROM with the name of a sink that is not a live table; None for other names. span: of the
-    name.
+def read_of_sink(catalog: Catalog, name: str, span: Span | None) -> NameFault | RuleFault | None:
+    """The error for FROM with the name of a sink that is not a live table, or of what is only staged; None
+    for other names. span: of the name.
     """
     sink = catalog.sinks.get(name.casefold())
-    if sink is None or catalog.reads(name):
+    if catalog.reads(name):
         return None
+    if sink is None:
+        return catalog.only_staged(Name(name, span or Span(0, 0)))
     return RuleFault(
         f"{sink.name} is a sink: queries write to it, and FROM cannot read it",
         proposal=_preview(sink),

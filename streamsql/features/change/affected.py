@@ -142,13 +142,15 @@ def affected_tables(names: Iterable[str], catalog: Catalog) -> list[Query]:
     catalog = catalog.with_changes()
     over = relations_over(names, catalog)
     left = {q.name: q for q in catalog.named(None) if q.live_table and not is_staged(q.name)}
+    new = (renamed(q) for q in catalog.named(None) if catalog.is_new(promoted_name(q.name)))
+    left |= {query.name: query for query in new}
     texts = {name: (catalog.staged(name) or query).text for name, query in left.items()}
     found: dict[str, Query] = {}
-    new = [""]
-    while new:
-        new = [name for name in left if names_in(texts[name]) & over]
-        found |= {name: left.pop(name) for name in new}
-        over = relations_over((*over, *new), catalog)
+    more = [""]
+    while more:
+        more = [name for name in left if names_in(texts[name]) & over]
+        found |= {name: left.pop(name) for name in more}
+        over = relations_over((*over, *more), catalog)
     ordered = list[Query]()
 
     def add(query: Query) -> None:
@@ -195,6 +197,8 @@ def stands_alone(table: str, catalog: Catalog) -> bool:
     """Whether the staged change of a live table has another definition than the live table: else it is there
     because of what it reads.
     """
+    if catalog.is_new(table):
+        return True
     query, change = catalog.queries[table.casefold()], catalog.staged(table)
     assert change is not None
     sinks = (catalog.sinks[q.sinks[0].casefold()] for q in (query, change))

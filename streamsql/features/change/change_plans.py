@@ -49,13 +49,9 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
     if isinstance(statement, CreateLiveTable):
         name = statement.name
         if name.value.casefold() not in catalog.sinks:
-            raise RuleFault(
-                f"{name} is a new live table, and a change is of those that exist",
-                detail="what is staged is compared with what is in use",
-                hint="create it before BEGIN CHANGE, or after PROMOTE CHANGE",
-                span=name.span,
-                code="NOT_STAGEABLE",
-            )
+            change = catalog.staged(name.value)
+            member = Member("live_table", promoted_name(change.name) if change else name.value, new=True)
+            return replace(statement, staged=True), _added(context, member, name)
         if statement.or_replace:
             member = Member("live_table", catalog.live_table(name).name)
             return replace(statement, staged=True), _added(context, member, name)
@@ -67,7 +63,15 @@ def within(statement: Statement, context: Context) -> tuple[Statement, tuple[Cha
             return replace(statement, staged=True), _added(context, member, written.name)
     elif isinstance(statement, Insert) and statement.query_name:
         query = catalog.queries.get(statement.query_name.value.casefold())
-        if query is not None and not query.live_table:
+        if query is None:
+            raise RuleFault(
+                f"{statement.query_name} is a new query: its sink would have its rows before PROMOTE CHANGE",
+                detail="an INSERT in a set of changes is that of a query that exists",
+                hint="INSERT before BEGIN CHANGE, or after PROMOTE CHANGE",
+                span=statement.query_name.span,
+                code="NOT_STAGEABLE",
+            )
+        if not query.live_table:
             member = Member("query", query.name)
             return replace(statement, staged=True), _added(context, member, statement.query_name)
     return statement, ()
@@ -141,7 +145,8 @@ def with_affected(change: Change, catalog: Catalog) -> Change:
     members = {m.name: m for m in change.members if m.name in names}
     in_spark = [e for e in in_spark_over(names, catalog.with_changes()) if catalog.staged_definition(e.name)]
     members |= {entry.name: Member(kind_of(entry), entry.name) for entry in in_spark}
-    members |= {query.name: Member("live_table", query.name) for query in affected_tables(names, catalog)}
+    for query in affected_tables(names, catalog):
+        members.setdefault(query.name, Member("live_table", query.name, new=catalog.is_new(query.name)))
     return replace(change, members=tuple(members.values()))
 
 

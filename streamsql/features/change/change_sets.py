@@ -14,8 +14,10 @@ from streamsql.definitions import PROMOTED, Change, before_name, promoted_name
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.change.affected import affected_tables, inserts_over_tables
 from streamsql.features.change.change_plans import begin, members_staged, with_affected
-from streamsql.features.change.compare import comparison_of
-from streamsql.features.change.run import OF_SINGLE_CHANGES, promote, roll_back
+from streamsql.features.change.compare import comparison_of, rows_of_new
+from streamsql.features.change.kept_changes import keeping_staged
+from streamsql.features.change.rollback import roll_back, rollback
+from streamsql.features.change.run import OF_SINGLE_CHANGES, promote
 from streamsql.features.change.stage_plan import Staging, planned_staging
 from streamsql.features.change.staging import drop_staged, stage_definition, stage_tables, with_message
 from streamsql.features.change.statement import (
@@ -24,6 +26,7 @@ from streamsql.features.change.statement import (
     CompareChange,
     EndChange,
     PromoteChange,
+    Rollback,
     RollbackChange,
 )
 from streamsql.language.statements.base import Name
@@ -63,7 +66,8 @@ def end_change(parts: SessionParts, statement: EndChange) -> Result:
     for query in inserts:
         drop_staged(parts, promoted_name(query.name), statement)
     try:
-        staged = stage_tables(parts, statements, statement.span)
+        with keeping_staged(parts, [query.name for query in to_stage]):
+            staged = stage_tables(parts, statements, statement.span)
     except BaseException:
         for insert in again:
             with suppress(StreamsqlError):
@@ -135,8 +139,11 @@ def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
             span=place,
             code="NOT_PROMOTED",
         )
+    created = [Name(member.name, place) for member in promoted if member.new]
     for member in promoted:
         now = Generations(parts.places.query(member.name), CURRENT).current
+        if member.new and now is None and member.name.casefold() not in parts.catalog.queries:
+            continue  # it was taken out
         if member.generation != PROMOTED and (now is None or now.name != member.generation):
             raise RuleFault(
                 f"{member.name} has been changed since {change.name} was promoted",
@@ -147,9 +154,11 @@ def roll_back_change(parts: SessionParts, statement: RollbackChange) -> Result:
             )
     aside = parts.catalog.aside
     names = [m.name for m in promoted if not m.is_definition or before_name(m.name).casefold() in aside]
+    names = [name for name in names if name not in {new.value for new in created}]
     with _of_set(f"ROLLBACK CHANGE {quote_name(change.name)}"):
         back, duplicates = _back(change), statement.duplicates
-        return roll_back(parts, [Name(name, place) for name in names], back=back, duplicates=duplicates)
+        written = [Name(name, place) for name in names]
+        return roll_back(parts, written, back=back, duplicates=duplicates, created=created)
 
 
 def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
@@ -158,6 +167,11 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
     for name in members_staged(change, parts.catalog):
         if staged := parts.catalog.staged(name.value):
             one = Compare(name=Name(name.value, place), query=bool(staged.into))
+            if parts.catalog.is_new(name.value):
+                count = rows_of_new(parts, one)
+                rows.append((name.value, 0, count, 0, count, 0))
+                differing += count
+                continue
             _, found = comparison_of(parts, one)
             rows.append((name.value, *found.rows, found.gone, found.new, found.changed))
             differing += found.size
@@ -171,6 +185,7 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
 PLANS: Answers = {Staging: stage_definition}
 DIRECT: Answers = {
     **OF_SINGLE_CHANGES,
+    Rollback: rollback,
     BeginChange: begin_change,
     EndChange: end_change,
     PromoteChange: promote_change,

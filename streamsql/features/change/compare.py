@@ -62,6 +62,16 @@ def comparison_of(parts: SessionParts, statement: Compare) -> tuple[list[Note], 
     return notes, _comparison(parts, before, after, common, keys)
 
 
+def rows_of_new(parts: SessionParts, statement: Compare) -> int:
+    """How many rows a live table has that a set of changes creates, once it has processed all available
+    input. Raises faults, Cancelled.
+    """
+    name = staged_name(statement.name.value).casefold()
+    _check_runs(parts, parts.queries.all.get(name), name, statement)
+    parts.queries.wait([name], parts.cancel, idle=True, timeout=None)
+    return int(parts.live[name].now().count)
+
+
 def _sides(parts: SessionParts, statement: Compare) -> list[str]:
     """The folded names of the live tables that are compared. Of a query into a sink they are hidden: the
     rows that it writes, and those that its staged change would write.

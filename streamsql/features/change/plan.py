@@ -63,7 +63,9 @@ def staged_change(name: Name, context: Context) -> Query:
 
 def changed_entry(name: Name, catalog: Catalog) -> str:
     """The name of the live table, or of the query into a sink, that a statement means. Raises NameFault."""
-    query = catalog.queries.get(name.value.casefold())
+    query, change = catalog.queries.get(name.value.casefold()), catalog.staged(name.value)
+    if change and catalog.is_new(name.value):
+        return promoted_name(change.name)
     return query.name if query and not query.live_table else catalog.live_table(name).name
 
 
@@ -158,6 +160,8 @@ def inserts_over(definitions: Iterable[str], catalog: Catalog) -> list[Query]:
 
 def _compare(statement: Compare, context: Context) -> Plan:
     query = staged_change(statement.name, context)
+    if (fault := context.catalog.only_staged(statement.name)) is not None:
+        raise fault  # there is nothing to compare it with
     if statement.query != bool(query.into):
         name = quote_name(promoted_name(query.name))
         raise NameFault(

@@ -48,6 +48,10 @@ def preview_change(parts: SessionParts, statement: PreviewChange) -> Result:
     if isinstance(body, Insert):
         query = changed_query(body, context)
         body = replace(body, staged=True)
+    elif isinstance(body, CreateLiveTable) and body.name.value.casefold() not in parts.catalog.sinks:
+        new = planner.plan(replace(body, staged=bool(parts.open_change)), context)
+        assert isinstance(new, Run)
+        return pairs_of(list(_of_new(parts, body.name.value, new)))
     elif isinstance(body, CreateLiveTable) and body.or_replace:
         query = parts.catalog.query(Name(parts.catalog.live_table(body.name).name))
     else:
@@ -99,8 +103,19 @@ def _of_definition(
     for statement in plan.statements:
         new = planner.plan(statement, staged.context())
         assert isinstance(new, Run)
-        query = parts.catalog.queries[statement.name.value.casefold()]
-        yield from _of_query(parts, query, new, "none of its own")
+        query = parts.catalog.queries.get(statement.name.value.casefold())
+        if query is None:
+            yield from _of_new(parts, statement.name.value, new)
+        else:
+            yield from _of_query(parts, query, new, "none of its own")
+
+
+def _of_new(parts: SessionParts, name: str, new: Run) -> Iterator[tuple[str, Any]]:
+    """A live table that is not there yet. new: its plan."""
+    yield "live table", name
+    yield "change", "it is new: all of its rows"
+    for text in _inputs(parts, new, Account()):
+        yield "read", text
 
 
 def _of_query(parts: SessionParts, query: Query, new: Run, same: str = "none") -> Iterator[tuple[str, Any]]:
@@ -151,7 +166,7 @@ def _inputs(parts: SessionParts, plan: Run, account: Account) -> Iterator[str]:
     for table in plan.reads.live:
         if table.name.casefold() not in stages:
             name = promoted_name(table.name)
-            rows = parts.live.get(name.casefold())
+            rows = parts.live.get(name.casefold()) or parts.live.get(table.name.casefold())
             yield f"{name}: {counted(rows.now().count if rows else 0, 'row')}"
 
 

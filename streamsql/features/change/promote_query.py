@@ -315,6 +315,15 @@ def _hand_over(
     log.hand_over(generation / WRITTEN, name, schema, keys, by_key=in_step)
 
 
+def gets_difference(parts: SessionParts, name: str) -> bool:
+    """Whether the sink of a query gets the difference, by key, when the query is rolled back."""
+    query = parts.catalog.queries[name.casefold()]
+    if query.live_table or query.inputs:
+        return False
+    sink = parts.catalog.sinks[query.sinks[0].casefold()]
+    return connector(Name(sink.connector)).keeps_in_step(sink)
+
+
 def way_back(
     parts: SessionParts, name: str, old: Query, generation: Path, *, duplicates: bool, span: Span
 ) -> Step:
@@ -325,24 +334,6 @@ def way_back(
     if old.inputs and parts.catalog.queries[name.casefold()].inputs:
         before = ChangeLog(generation / WRITTEN)
         return Step(lambda: _hand_over(parts, name, sink, generation, *before.result()))
-    _check_rollback(parts, name, old, sink, duplicates=duplicates, span=span)
-    return Step(lambda: _renumber_left(parts, name, generation, span))
-
-
-def _check_rollback(
-    parts: SessionParts, name: str, old: Query, sink: Sink, *, duplicates: bool, span: Span
-) -> None:
-    """Raise RuleFault for an earlier generation with which the sink would have wrong rows."""
-    if connector(Name(sink.connector)).keeps_in_step(sink):
-        staged = replace(old, name=staged_name(old.name), into=old.sinks, live_table=True)
-        raise RuleFault(
-            f"{name} cannot be rolled back: {sink.name} has the rows of the query of now",
-            detail="the earlier checkpoint knows nothing of the keys that were written since",
-            hint=f"{' '.join(staged.sql().split())}; then PROMOTE {quote_name(name)};"
-            " gives the sink the difference",
-            span=span,
-            code="KEYS_OF_LATER_ROWS",
-        )
     if not duplicates:
         raise RuleFault(
             f"the sink {sink.name} would get rows twice",
@@ -352,6 +343,7 @@ def _check_rollback(
             span=span,
             code="ROWS_TWICE",
         )
+    return Step(lambda: _renumber_left(parts, name, generation, span))
 
 
 def _renumber_left(parts: SessionParts, name: str, generation: Path, span: Span) -> None:

@@ -1,4 +1,4 @@
-"""PROMOTE and ROLLBACK, and the handlers of the other statements about staged changes."""
+"""PROMOTE, the exchange of generations, and the handlers of other statements about staged changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from streamsql.definitions import Query, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, Span, StreamsqlError
@@ -15,26 +14,24 @@ from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
 from streamsql.features.change.promote_query import (
     Promotion,
+    gets_difference,
     promotion,
     query_promoted,
     still_to_write,
     take_over_query,
-    way_back,
 )
-from streamsql.features.change.promoted_readers import going_on, to_roll_back, with_asides
+from streamsql.features.change.promoted_readers import going_on, with_asides
 from streamsql.features.change.show_changes import show_generations, show_staged
 from streamsql.features.change.statement import (
     Compare,
     PreviewChange,
     Promote,
-    Rollback,
     ShowGenerations,
     ShowStaged,
 )
 from streamsql.features.change.swap import (
     Next,
     define_in_spark,
-    defined,
     finish,
     in_sets,
     numbers_of,
@@ -42,7 +39,9 @@ from streamsql.features.change.swap import (
     put_in_use,
     saved,
     staged_generations,
+    take_out,
     with_definitions,
+    without,
 )
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.query import StopQuery
@@ -57,7 +56,7 @@ from streamsql.runtime.queries.new_columns import with_new_columns
 from streamsql.runtime.queries.run import BUSY, GOING_ON
 from streamsql.runtime.queries.start import start_again, start_query
 from streamsql.runtime.queries.start_steps import Step, run_steps
-from streamsql.runtime.workspace.generations import CURRENT, Generations, Left, generations_of
+from streamsql.runtime.workspace.generations import CURRENT, Generations, generations_of
 
 
 def _promote(parts: SessionParts, statement: Promote) -> Result:
@@ -76,41 +75,50 @@ def promote(
     changes = [query for query in parts.catalog.upstream(*staged) if query.name in staged]
     nexts, catalog = list[Next](), with_definitions(parts.catalog, definitions)
     promotions = list[Promotion]()
-    drained = lambda name: Step(partial(_drain, parts, name), partial(start_again, parts, name))  # noqa: E731
     for query in changes:
         name = promoted_name(query.name)
         _check_change(parts, query, places)
         generation, stages = staged_generations(parts, name)
         assert generation is not None
         if query.into:
-            promotions.append(promotion(parts, query, drained, duplicates=duplicates, span=places[name]))
+            promotions.append(
+                promotion(parts, query, drained(parts), duplicates=duplicates, span=places[name])
+            )
             catalog = query_promoted(catalog, name)
         else:
             catalog = promoted(catalog, name)
         definition = catalog.queries[name.casefold()].sql(catalog.sinks.get(name.casefold()))
         nexts.append(Next(name, generation, definition, stages))
 
-    def take_over(table: str) -> None:
-        staged = staged_name(table)
-        into = parts.catalog.queries[staged.casefold()].into
-        for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
-            rows = parts.live.loaded(old.casefold())
-            _forget(parts, old)
-            if parts.store is None and rows is not None and not (into and old == staged):
-                # They are in no file.
-                parts.live[promoted_name(old).casefold()] = rows
-        if into:
-            return take_over_query(parts, table)
-        parts.current.update(lambda catalog: promoted(catalog, table))
-
     hidden = {*staged, *(staged_name(before_name(table)) for table in places)}
     then = with_asides(catalog, parts.catalog, definitions)
     others = going_on(parts, spans, {*places, *hidden}, then, "PROMOTE")
-    before = [drained(query.name) for query in changes if not query.into]
+    before = [drained(parts)(query.name) for query in changes if not query.into]
     before += [step for promoted_query in promotions for step in promoted_query.before()]
     after = [step for promoted_query in promotions for step in promoted_query.after()]
-    done = _swap(parts, nexts, before, after, take_over, "promoted", definitions, others, back)
+    taking = partial(take_over, parts)
+    done = exchange(parts, nexts, before, after, taking, "promoted", definitions, others, back)
     return replace(done, notes=(*done.notes, *still_to_write(parts, promotions)))
+
+
+def drained(parts: SessionParts) -> Callable[[str], Step]:
+    """The step after which a query has processed all available input, and is stopped."""
+    return lambda name: Step(partial(_drain, parts, name), partial(start_again, parts, name))
+
+
+def take_over(parts: SessionParts, table: str) -> None:
+    """Put the definition of a staged change into the catalog, in the place of that in use."""
+    staged = staged_name(table)
+    into = parts.catalog.queries[staged.casefold()].into
+    for old in (staged, *(query.name for query in parts.catalog.stages_of(staged))):
+        rows = parts.live.loaded(old.casefold())
+        _forget(parts, old)
+        if parts.store is None and rows is not None and not (into and old == staged):
+            # They are in no file.
+            parts.live[promoted_name(old).casefold()] = rows
+    if into:
+        return take_over_query(parts, table)
+    parts.current.update(lambda catalog: promoted(catalog, table))
 
 
 def _check_change(parts: SessionParts, query: Query, places: Mapping[str, Span]) -> None:
@@ -150,79 +158,7 @@ def _drain(parts: SessionParts, name: str) -> None:
     stop_queries(StopQuery(name=Name(name), drain=True), parts)
 
 
-def _rollback(parts: SessionParts, statement: Rollback) -> Result:
-    """Bring earlier generations back. Until that is done, an error or Ctrl-C leaves all queries as they
-    were.
-    """
-    return roll_back(parts, statement.names, statement.generation, duplicates=statement.duplicates)
-
-
-def roll_back(
-    parts: SessionParts,
-    names: Iterable[Name],
-    generation: int | None = None,
-    back: str = "",
-    *,
-    duplicates: bool = False,
-) -> Result:
-    """The same for names of live tables, queries and definitions; these with all that was promoted with them.
-    back, duplicates: as for `promote`.
-    """
-    spans, places = to_roll_back(parts, names, generation)
-    definitions = {name: before_name(name) for name in spans}
-    queries = [name for name in places if not parts.catalog.queries[name.casefold()].live_table]
-    tables = [*(q.name for q in parts.catalog.upstream(*places) if q.name in places), *queries]
-    nexts, catalog, after = list[Next](), with_definitions(parts.catalog, definitions), list[Step]()
-    for table in tables:
-        left = _left(parts, table, generation, places[table])
-        catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
-        now = Generations(parts.places.query(table), CURRENT).current
-        if table in queries:
-            old = catalog.queries[table.casefold()]
-            after.append(way_back(parts, table, old, left.folder, duplicates=duplicates, span=places[table]))
-        nexts.append(Next(table, left.folder, left.definition, left.stages, before=now.name if now else ""))
-    whole = catalog
-
-    def take_over(table: str) -> None:
-        parts.current.update(lambda old: replace(whole, changes=old.changes))
-
-    others = going_on(parts, spans, places, with_asides(whole, parts.catalog, definitions), "ROLLBACK")
-    return _swap(parts, nexts, (), after, take_over, "rolled back", definitions, others, back)
-
-
-def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
-    """The generation that ROLLBACK means. Raises RuleFault."""
-    found = Generations(parts.places.query(name), CURRENT).left()
-    if parts.store is None:
-        raise RuleFault(
-            f"no earlier generation of {name} is kept: this console has no workspace",
-            hint="streamsql --workspace DIR keeps the rows of each generation",
-            span=span,
-            code="NO_GENERATION",
-        )
-    chosen = [left for left in found if number is None or left.folder.name == str(number)]
-    which = "earlier generation" if number is None else f"generation {number}"
-    if not chosen:
-        raise RuleFault(
-            f"there is no {which} of {name} to go back to",
-            detail="SET streamsql.generations says how many stay once they were replaced",
-            hint=f"SHOW GENERATIONS OF {quote_name(name)};",
-            span=span,
-            code="NO_GENERATION",
-        )
-    left = chosen[0]
-    for stage, stage_number in left.stages.items():
-        if not Path(parts.places.query(stage), stage_number).is_dir():
-            raise RuleFault(
-                f"generation {left.folder.name} of {name} is not whole: its stage {stage} is gone",
-                hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(name)} AS …; computes it again",
-                span=span,
-                code="NO_GENERATION",
-            )
-    return left
-
-
-def _swap(
+def exchange(
     parts: SessionParts,
     nexts: Sequence[Next],
     before: Sequence[Step],
@@ -232,16 +168,23 @@ def _swap(
     definitions: Mapping[str, str],
     others: Sequence[str],
     back: str,
+    gone: Sequence[str] = (),
 ) -> Done:
     """Stop live tables, put other generations of them in use, and start them again. nexts: each after
     those that it reads; before: what is done first; after: what is done once they are stopped; take_over:
     puts the definition of a live table into the catalog; word: what is done to them; definitions: those
     that are put in use with them, as for `with_definitions`; others: the queries that read these and go
-    on from their checkpoints; back: as for `promote`. A live table that was stopped stays stopped.
+    on from their checkpoints; back: as for `promote`; gone: the live tables that are taken out of use. A live
+    table that was stopped stays stopped; a new one is started.
     """
     tables = [following.table for following in nexts]
-    runs = [parts.queries.all.get(table.casefold()) for table in (*tables, *others)]
-    went_on = [run.name for run in runs if run is not None and run.status() in GOING_ON]
+    ordered = [query.name for query in parts.catalog.upstream(*gone, *tables)]
+    stopping = [name for name in ordered if name in (*gone, *tables)]
+    stopping = list(dict.fromkeys((*stopping, *tables, *others)))
+    runs = [parts.queries.all.get(name.casefold()) for name in stopping]
+    running = [run.name for run in runs if run is not None and run.status() in GOING_ON]
+    new = [table for table in tables if table.casefold() not in parts.catalog.queries]
+    to_start = [table for table in (*tables, *others) if table in running or table in new]
     old = [Generations(parts.places.query(table), CURRENT).current for table in tables]
 
     def stop(table: str) -> None:
@@ -250,13 +193,16 @@ def _swap(
     statement = parts
     with parts.cancel.holding(parts.queries.starting):
         stops = [
-            Step(partial(stop, table), partial(start_again, parts, table)) for table in reversed(went_on)
+            Step(partial(stop, table), partial(start_again, parts, table)) for table in reversed(running)
         ]
-        run_steps((*before, *stops, *after, Step(lambda: put_in_use(parts, nexts, definitions), final=True)))
+        swap = Step(lambda: put_in_use(parts, nexts, definitions, gone), final=True)
+        run_steps((*before, *stops, *after, swap))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it
-        for table in tables:
+        for table in (*tables, *gone):
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
                 _forget(parts, query)
+        for table in gone:
+            parts.current.update(partial(without, table=table))
         parts.current.update(
             lambda catalog: in_sets(with_definitions(catalog, definitions), numbers_of(nexts), definitions)
         )
@@ -264,29 +210,34 @@ def _swap(
         for table in tables:
             finish(parts.places, table, partial(_taken_over, take_over, table))
         parts.workspace.save()
+        for table in gone:
+            with suppress(OSError):  # the next opening does it
+                take_out(parts.places, table)
         for table in tables:
             saved(parts.places, table)
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
                 with suppress(OSError, StreamsqlError):  # the next start clears them
                     generations_of(parts.places, query).clear(parts.generations())
         try:
-            for table in went_on:
+            for table in to_start:
                 _start(parts, table)
         finally:
             parts.queries.refreshes.notify()
-    notes = with_new_columns(statement, went_on)
+    notes = with_new_columns(statement, to_start)
     numbers = ", ".join(following.generation.name for following in nexts)
     several = len(nexts) > 1
-    names = [*definitions, *tables]
+    names = [*definitions, *tables, *gone]
     text = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} {word}"
     if nexts:
         text += f": generation{'s' * several} {numbers} {'are' if several else 'is'} in use"
+    if gone:
+        text += f"; {', '.join(gone)} {'are' if len(gone) > 1 else 'is'} not in use any more"
     if others:
         goes = "goes" if len(others) == 1 else "go"
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
     queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
-    returns = all(query and (query.live_table or query.inputs) for query in queries)
-    can_return = not nexts or (parts.store is not None and returns)
+    returns = all(q and (q.live_table or q.inputs or gets_difference(parts, q.name)) for q in queries)
+    can_return = not (nexts or gone) or (parts.store is not None and returns)
     if can_return and (definitions or back):
         back = back or f"ROLLBACK {', '.join(map(quote_name, definitions))};"
         text += f"; {back} brings back what was in use before"
@@ -330,5 +281,4 @@ OF_SINGLE_CHANGES: Answers = {
     ShowGenerations: show_generations,
     Compare: _compare,
     Promote: _promote,
-    Rollback: _rollback,
 }

@@ -296,7 +296,8 @@ def planned_staging(
     """
     catalog = context.catalog
     statements = tuple(staging_of(query, catalog) for query in tables)
-    changes = [catalog.staged(statement.name.value) for statement in statements]
+    names = [statement.name.value for statement in statements]
+    changes = [catalog.staged(name) for name in names if not catalog.is_new(name)]
     for change in filter(None, changes):
         for kind, entry in entries_of(change, catalog):
             catalog = catalog.without(kind, entry)

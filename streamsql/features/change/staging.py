@@ -10,6 +10,7 @@ from streamsql.calls import run
 from streamsql.connectors.option_values import placed
 from streamsql.definitions import Aside, OfSpark, in_use_name, is_staged, kind_of, promoted_name, staged_name
 from streamsql.errors import Cancelled, Note, Span, StreamsqlError
+from streamsql.features.change.kept_changes import keeping_staged
 from streamsql.features.change.stage_plan import (
     Define,
     Staging,
@@ -43,9 +44,16 @@ from streamsql.runtime.preflight.csv_headers import check_headers
 def stage_definition(
     parts: SessionParts, plan: Staging, statement: CreateStream | CreateFunction | Spark
 ) -> Result:
-    """Define a stream, view or function beside the one in use, and stage what reads it. What fails is undone;
-    a staged change that was there before is brought back, but not the live tables staged with it.
+    """Define a stream, view or function beside the one in use, and stage what reads it. What fails is undone,
+    and what was staged before is brought back.
     """
+    with keeping_staged(parts, [staging.name.value for staging in plan.statements or ()]):
+        return _stage_definition(parts, plan, statement)
+
+
+def _stage_definition(
+    parts: SessionParts, plan: Staging, statement: CreateStream | CreateFunction | Spark
+) -> Result:
     context, place = parts.context(), written_definition(statement).name.span
     before = {view: entry for view, entry in context.catalog.aside.items() if is_staged(entry.name)}
     entry, notes = _define(parts, plan.define, statement)

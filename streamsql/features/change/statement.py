@@ -201,7 +201,7 @@ def _member(node: Node) -> Member:
     kinds |= {"ViewName": "view", "FunctionName": "function"}
     written, kind = next((part, kinds[part.name]) for part in node.parts if part.name in kinds)
     promoted = PROMOTED if node.has(PROMOTED) else ""
-    return Member(kind, name_of(written).value, node.text("Number") or promoted)
+    return Member(kind, name_of(written).value, node.text("Number") or promoted, node.has("NEW"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ from streamsql.runtime.embedded.durable_files import remove_file, sync_folder, w
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
-from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
+from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations, generations_of
 
 _TO_DEFINE = "to_define.json"
 """The file of a generation with its definition, from before it is in use until the catalog has it."""
@@ -74,13 +74,13 @@ def with_definitions(catalog: Catalog, definitions: Mapping[str, str]) -> Catalo
         if new is None:
             continue
         old = catalog.definition_in_use(kind_of(new), name)
-        catalog = catalog.without("aside", aside).having(_named(new, name, old))
+        catalog = catalog.without("aside", aside).having(renamed_definition(new, name, old))
         if old is not None:
-            catalog = catalog.having(_named(old, before_name(name), old))
+            catalog = catalog.having(renamed_definition(old, before_name(name), old))
     return catalog
 
 
-def _named(entry: Aside, name: str, old: Aside | None) -> Aside:
+def renamed_definition(entry: Aside, name: str, old: Aside | None) -> Aside:
     """A definition under another name. old: the one in use; a view or function of Spark that is not in use is
     a temporary one.
     """
@@ -129,9 +129,12 @@ def numbers_of(nexts: Iterable[Next]) -> dict[str, tuple[str, str]]:
     return {following.table: (following.before, following.generation.name) for following in nexts}
 
 
-def put_in_use(parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[str, str]) -> None:
+def put_in_use(
+    parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[str, str], gone: Sequence[str] = ()
+) -> None:
     """Put generations of live tables in use, and definitions, as for `with_definitions`: all of them or none.
-    Raises OSError: those before are in use then, or these.
+    gone: the live tables that are taken out of use; where nothing else changes, that is done once the catalog
+    is saved. Raises OSError: those before are in use then, or these.
     """
     together = {following.table: following.generation.name for following in nexts}
     before = {following.table: following.before for following in nexts}
@@ -147,6 +150,7 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[
             "together": together,
             "before": before,
             "streams": texts,
+            "gone": list(gone),
         }
         content = json.dumps(record).encode()
         write_file(following.generation / _TO_DEFINE, lambda file, content=content: file.write(content))
@@ -155,6 +159,9 @@ def put_in_use(parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[
         generation = query_now(parts.catalog, parts.places, following.table)
         left = Generations(parts.places.query(following.table), CURRENT)
         left.leave(generation.definition, generation.stages, replaced)
+    for table in gone:
+        generation = query_now(parts.catalog, parts.places, table)
+        Generations(parts.places.query(table), CURRENT).leave(generation.definition, generation.stages)
     for following in nexts:  # with the first one all of them are in use: `complete` goes on
         Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
 
@@ -171,6 +178,15 @@ def defined(
     assert isinstance(plan, plans.Run)
     otherwise = plan.otherwise if in_stages else None
     return (otherwise or plan).applied(catalog)
+
+
+def take_out(places: Places, table: str) -> None:
+    """Take the generation of a live table out of use that the catalog does not have any more: it is one that
+    was left. Raises OSError.
+    """
+    generations = Generations(places.query(table), CURRENT)
+    if generations.current is not None:
+        generations.unlink()
 
 
 def without(catalog: Catalog, table: str) -> Catalog:
@@ -252,15 +268,21 @@ def complete(parts: SessionParts) -> list[str]:
     """Complete what a crash has interrupted in a workspace that was opened. Returns warnings about what
     cannot be completed.
     """
-    tables = [query.name for query in parts.catalog.named(None) if not is_staged(query.name)]
+    created = parts.catalog.created_by_sets()
+    in_use = [query.name for query in parts.catalog.named(None) if not is_staged(query.name)]
+    tables = list(dict.fromkeys((*in_use, *created)))
     warnings, finished = list[str](), list[str]()
 
     def finish_one(table: str) -> None:
         if finish(parts.places, table, _completed(parts, table)):
             finished.append(table)
 
+    for change in (c for table in tables for c in parts.catalog.changes_of(table)):
+        for staged in (change, *parts.catalog.stages_of(change.name)):
+            with suppress(OSError, StreamsqlError):  # the statement that staged them anew has not ended
+                generations_of(parts.places, staged.name).bring_back()
     for step in (partial(_put_others_in_use, parts.places), partial(_define, parts), finish_one):
-        for table in tables:
+        for table in _in_order(parts.places, tables):
             try:
                 step(table)
             except (OSError, ValueError, KeyError, StreamsqlError) as error:
@@ -270,11 +292,25 @@ def complete(parts: SessionParts) -> list[str]:
     for table in finished:
         saved(parts.places, table)
         remove_hidden_rows(parts, table)
+    for table in created if parts.store and not parts.store.unread else ():
+        if table.casefold() not in parts.catalog.queries:
+            with suppress(OSError, StreamsqlError):
+                take_out(parts.places, table)
     for table in (table for table in tables if parts.catalog.staged(table) is None):
         for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
             with suppress(OSError, StreamsqlError):
                 Generations(parts.places.query(query), STAGED).remove()
     return list(dict.fromkeys(warnings))
+
+
+def _in_order(places: Places, tables: Sequence[str]) -> list[str]:
+    """Live tables, those that were to be in use together each after what it reads."""
+    ordered = list[str]()
+    for table in tables:
+        with suppress(OSError, ValueError, KeyError, StreamsqlError):  # the steps say so
+            record = _record(places, table)
+            ordered += record["together"] if record else ()
+    return list(dict.fromkeys((*ordered, *tables)))
 
 
 def _put_others_in_use(places: Places, table: str) -> None:
@@ -302,6 +338,8 @@ def _define(parts: SessionParts, table: str) -> None:
         if entry is not None and (now is None or text_of(now) != definition):
             changed[name] = aside
     parts.current.update(partial(with_definitions, definitions=changed))
+    for gone in record.get("gone", ()):
+        parts.current.update(partial(without, table=gone))
     define_in_spark(parts, changed)
 
 
@@ -311,11 +349,12 @@ def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, s
     """
 
     def define(definition: str, stages: Mapping[str, str]) -> None:
-        catalog = defined(parts, table, definition, in_stages=bool(stages))
+        catalog = parts.catalog
         if Generations(parts.places.query(table), STAGED).current is None:
             for change in catalog.changes_of(table):
                 for kind, name in entries_of(change, catalog):
                     catalog = catalog.without(kind, name)
+        catalog = defined(parts, table, definition, in_stages=bool(stages), before=catalog)
         parts.current.update(lambda old: catalog)
 
     return define

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 from streamsql.calls import Assign
-from streamsql.catalog import unknown
+from streamsql.catalog import Catalog, unknown
 from streamsql.definitions import (
     DEFAULT_RETAIN,
     Query,
@@ -136,7 +136,7 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     if not statement.or_replace and not statement.if_not_exists:
         context.catalog.check_free(name)
         check_query_free(name, context)
-    elif name.value.casefold() in context.catalog.streams:
+    elif name.value.casefold() in context.catalog.streams or context.catalog.is_new(name.value):
         context.catalog.check_free(name)
     if statement.checkpoint:
         raise no_checkpoint(statement.checkpoint)
@@ -212,6 +212,42 @@ def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:
             span=name.span,
             code="WRONG_KIND",
         )
+    table = _new_name(statement, context) or _changed_table(statement, catalog)
+    if statement.late:
+        raise RuleFault(
+            "STAGED and ON LATE INTO exclude each other: the sink would get late rows twice",
+            detail="a staged change runs beside the live table, and writes into no sink",
+            hint="leave out STAGED, or ON LATE INTO",
+            span=statement.late.span,
+            code="CLAUSE_CONFLICT",
+        )
+    return replace(statement, name=replace(name, value=staged_name(table)), staged=False)
+
+
+def _new_name(statement: CreateLiveTable, context: Context) -> str:
+    """The name of a live table that a set of changes creates; "" for one that is changed. Raises NameFault
+    where another entry has the name.
+    """
+    name, catalog = statement.name, context.catalog
+    change = catalog.staged(name.value) if catalog.is_new(name.value) else None
+    if name.value.casefold() in catalog.sinks or not (change or context.open_change):
+        return ""
+    if change is None:
+        catalog.check_free(name)
+        check_query_free(name, context)
+    elif not statement.or_replace and not statement.if_not_exists:
+        raise NameFault(
+            f"the new live table {name} is staged already",
+            hint=f"CREATE OR REPLACE LIVE TABLE {name} AS …; changes it",
+            span=name.span,
+            code="ALREADY_EXISTS",
+        )
+    return promoted_name(change.name) if change else name.value
+
+
+def _changed_table(statement: CreateLiveTable, catalog: Catalog) -> str:
+    """The name of the live table that a statement changes. Raises NameFault, RuleFault."""
+    name = statement.name
     if name.value.casefold() not in catalog.sinks:
         fault = unknown("live table", name, (table.name for table in catalog.live_tables()))
         fault.hint = "\nor ".join(p for p in (fault.hint, "leave out STAGED: it changes a live table") if p)
@@ -232,15 +268,7 @@ def _beside(statement: CreateLiveTable, context: Context) -> CreateLiveTable:
             span=name.span,
             code="CLAUSE_CONFLICT",
         )
-    if statement.late:
-        raise RuleFault(
-            "STAGED and ON LATE INTO exclude each other: the sink would get late rows twice",
-            detail="a staged change runs beside the live table, and writes into no sink",
-            hint="leave out STAGED, or ON LATE INTO",
-            span=statement.late.span,
-            code="CLAUSE_CONFLICT",
-        )
-    return replace(statement, name=replace(name, value=staged_name(table.name)), staged=False)
+    return table.name
 
 
 def _live_query(

@@ -45,8 +45,10 @@ from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
 from streamsql.runtime.preflight.schema_files import check_described, with_schema_file
+from streamsql.runtime.queries.promoted_rows import check_written
 from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.workspace import dropped
+from streamsql.runtime.workspace.generations import generations_of
 from streamsql.runtime.workspace.owned_folders import empty_trash, is_owned, set_aside
 
 
@@ -255,6 +257,12 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
     if not plan.entries:
         none = f"is no {plan.kind} {plan.name}" if plan.name else f"are no {plan.kind}"
         return Done(message=f"there {none}")
+    if isinstance(statement, DropQuery):
+        for field, name in plan.entries:
+            query = parts.catalog.queries[name.casefold()] if field == "queries" else None
+            generation = generations_of(parts.places, name).current if query else None
+            if query and generation:
+                check_written(name, query.sink, generation, statement.span)
     kind, removed = plan.kind, list[tuple[str, str]]()
     notes = informing(lambda: still_called(parts, plan), ())
     trash = _trash_folder(parts, plan, statement)

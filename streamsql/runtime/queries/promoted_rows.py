@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, Var, evaluate
+from streamsql.errors import RuleFault, Span
 from streamsql.language.tokens import quote_name
 from streamsql.plan.changes_plan import Changes
 from streamsql.plan.plans import Reads, Run
@@ -103,6 +104,20 @@ def write_promoted_rows(parts: QueryParts, plan: Run, generation: Path) -> None:
     remove_file(folder / _KIND)
     sync_folder(folder)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_written(name: str, sink: str, generation: Path, span: Span) -> None:
+    """Raise RuleFault for a query that is to be dropped, whose sink would keep rows that a promoted change
+    does not have. generation: the one in use; span: of the statement.
+    """
+    if (generation / FOLDER / _KIND).exists():
+        raise RuleFault(
+            f"{sink} has not got the difference of the promoted change of {name} yet",
+            detail="it would keep rows that the change does not have",
+            hint=f"START QUERY {quote_name(name)}; gives it the difference, then DROP QUERY",
+            span=span,
+            code="QUERY_NOT_RUNNING",
+        )
 
 
 def _newest(rows: Any) -> Any:

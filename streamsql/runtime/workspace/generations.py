@@ -2,6 +2,7 @@
 
     run/queries/NAME/current            a link to the generation in use
     run/queries/NAME/staged             a link to the generation of a staged change, while there is one
+    run/queries/NAME/kept               a link to the one before, while a statement stages changes anew
     run/queries/NAME/3/checkpoint       Spark's checkpoint, unless CHECKPOINT names another folder
     run/queries/NAME/3/streamsql.json   the query, as in a checkpoint, but written before the query runs
     run/queries/NAME/3/rows/TABLE       the rows of each live table that the query writes
@@ -39,7 +40,7 @@ from streamsql.runtime.embedded.durable_files import (
 from streamsql.runtime.workspace.owned_folders import claim, is_owned, remove
 
 _NUMBER = re.compile(r"[1-9][0-9]*")
-CURRENT, STAGED = "current", "staged"
+CURRENT, STAGED, _KEPT = "current", "staged", "kept"
 """The names of the links."""
 LEFT = "left.json"
 
@@ -158,14 +159,34 @@ class Generations:
             if not self._linked() and not self.left():
                 remove(self.folder)  # of a stage that nothing but the staged change has
 
+    def keep(self) -> None:
+        """Keep the generation in use, whatever takes its place, until `forget_kept`. Raises OSError."""
+        if self.current is not None:
+            point(self.folder / _KEPT, self.current.name)
+
+    def bring_back(self) -> None:
+        """Put the generation in use again that is kept, if there is one. Raises OSError."""
+        if (self.folder / _KEPT).is_symlink():
+            point(self._link, os.readlink(self.folder / _KEPT))
+            self.forget_kept()
+
+    def forget_kept(self) -> None:
+        """Remove the generation that is kept, unless it is in use. Raises OSError."""
+        kept = self.folder / _KEPT
+        if kept.is_symlink():
+            generation = self.folder / os.readlink(kept)
+            remove_file(kept)
+            sync_folder(self.folder)
+            self.discard(generation)
+
     def unlink(self) -> None:
         """Remove the link to the generation in use; the generation stays. Raises OSError."""
         remove_file(self._link)
         sync_folder(self.folder)
 
     def _linked(self) -> set[str]:
-        """The names of the generations in use, that of a staged change among them."""
-        links = (self.folder / name for name in (CURRENT, STAGED))
+        """The names of the generations in use, that of a staged change and one that is kept among them."""
+        links = (self.folder / name for name in (CURRENT, STAGED, _KEPT))
         return {os.readlink(link) for link in links if link.is_symlink()}
 
     def _numbers(self) -> list[int]:

@@ -239,7 +239,10 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     """
     catalog, places = parts.catalog, parts.places
     used = {
-        "queries": {Path(places.query(q)).name for q in (*catalog.queries, *_stages_left(parts))},
+        "queries": {
+            Path(places.query(q)).name
+            for q in (*catalog.queries, *catalog.created_by_sets(), *_stages_left(parts))
+        },
         "live": set[str](),  # those that are used were moved over
         "streams": {Path(places.values(s)).name for s in (*catalog.streams, *_histories(parts))},
     }
@@ -271,7 +274,7 @@ def _histories(parts: SessionParts) -> Iterator[str]:
 
 def _stages_left(parts: SessionParts) -> Iterator[str]:
     """The names of the stages of generations that are not in use any more."""
-    for name in parts.catalog.queries:
+    for name in (*parts.catalog.queries, *parts.catalog.created_by_sets()):
         for generation in generations_of(parts.places, name).left():
             yield from generation.stages
 

@@ -3,6 +3,8 @@
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,8 @@ ROOMS = ("streamsql/features/change/", "streamsql/runtime/")
 
 STREAM = "CREATE OR REPLACE STREAM s AS SELECT k, n FROM base WHERE n > 1;"
 TABLE = "CREATE OR REPLACE LIVE TABLE t AS SELECT k, sum(n) AS total, count(*) AS c FROM s GROUP BY k;"
-SET = "BEGIN CHANGE c;" + TABLE + STREAM + "END CHANGE;"
+NEW = "CREATE LIVE TABLE most AS SELECT k, max(total) AS most FROM t GROUP BY k;"
+SET = "BEGIN CHANGE c;" + TABLE + STREAM + NEW + "END CHANGE;"
 T_AFTER = [("a", 3, 1), ("b", 2, 1)]
 
 
@@ -79,10 +82,11 @@ def test_a_crash_leaves_the_one_or_the_other_whole(
         console.run("PROMOTE CHANGE c;" + IDLE)
     console.session.close()
     seen = set()
-    for console in crashing(tmp_path, opened, monkeypatch, statement):
+    for console in crashing(tmp_path, opened, monkeypatch, statement, by=4):
         assert console.warnings == []
         after = "n > 1" in console.text("SHOW CREATE STREAM s;")
         assert after == ("count" in console.text("SHOW CREATE LIVE TABLE t;"))
+        assert after == ("most" in [row[0] for row in console.rows("SHOW LIVE TABLES;")])
         console.run("START QUERY ALL;" + IDLE)
         assert sorted(console.rows("SELECT * FROM t;")) == (T_AFTER if after else BEFORE["t"])
         assert sorted(console.rows("SELECT * FROM u;")) == (AFTER if after else BEFORE)["u"]
@@ -90,6 +94,9 @@ def test_a_crash_leaves_the_one_or_the_other_whole(
         if after and statement.startswith("PROMOTE"):
             console.run("ROLLBACK CHANGE c;" + IDLE)
             assert rows(console) == BEFORE, "the set knows that it was promoted"
+        elif statement.startswith("ROLLBACK"):
+            console.run((not after) * ("ROLLBACK CHANGE c;" + IDLE))
+            assert sorted(console.rows("SELECT * FROM most;")) == [("a", 3), ("b", 2)]
         seen.add(after)
     assert seen == {False, True}
 
@@ -153,7 +160,6 @@ def test_what_a_set_refuses(console: Console) -> None:
     console.run("CREATE TEMPORARY VIEW v AS SELECT 1 AS one; BEGIN CHANGE c;")
     for statement, code, word in (
         ("BEGIN CHANGE d;", "CHANGE_OPEN", "d"),
-        ("CREATE LIVE TABLE brand_new AS SELECT k FROM s;", "NOT_STAGEABLE", "brand_new"),
         ("CREATE LIVE TABLE t AS SELECT k FROM s;", "ALREADY_EXISTS", "t"),
         ("CREATE OR REPLACE GLOBAL TEMPORARY VIEW v AS SELECT 2 AS one;", "NOT_STAGEABLE", ""),
         ("CREATE VIEW new_one AS SELECT 2 AS one;", "CLAUSE_CONFLICT", ""),
@@ -270,6 +276,49 @@ def test_a_set_of_a_stream_a_live_table_and_a_query(opened: Open, tmp_path: Path
     again = [("a", 2), ("b", 5), ("c", 3), ("c", 7), ("d", 3), ("d", 9), ("d", 90)]
     assert console.rows(written) == again, "the earlier query writes what came since, too"
     assert sorted(console.rows("SELECT * FROM t;")) == [("a", 2), ("b", 5), ("c", 10), ("d", 12)]
+
+
+def test_a_set_with_a_query_into_a_sink_with_key_is_rolled_back_whole(
+    opened: Open, packages: Callable[[str], None], tmp_path: Path
+) -> None:
+    """The sink gets the difference to the SELECT before, over the stream and the view before."""
+    packages("sqlite")
+    console = opened()
+    console.run(
+        "CREATE STREAM s (k STRING, n INT) USING values; CREATE STREAM big AS SELECT k, n FROM s WHERE n > 1;"
+        "CREATE TEMPORARY VIEW names AS SELECT * FROM VALUES ('a', 'Ann'), ('b', 'Bob'), ('c', 'Cy') AS v(k, name);"
+        f"CREATE SINK out USING jdbc KEY (k) OPTIONS (url 'jdbc:sqlite:{tmp_path}/x.db', table 't');"
+        "CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM big GROUP BY k;"
+        "INSERT INTO out AS QUERY q SELECT name AS k, sum(n) AS total FROM big JOIN names USING (k) GROUP BY name;"
+        "INSERT INTO s VALUES ('a', 1), ('a', 2), ('b', 5);" + IDLE
+    )
+
+    def table() -> list[tuple[Any, ...]]:
+        with sqlite3.connect(tmp_path / "x.db") as connection:
+            return connection.execute("SELECT k, total FROM t ORDER BY k").fetchall()
+
+    batch = "SELECT name, sum(n) FROM big JOIN names USING (k) GROUP BY name;"
+    console.run(
+        "BEGIN CHANGE c; CREATE OR REPLACE STREAM big AS SELECT k, n FROM s WHERE n > 3;"
+        "CREATE OR REPLACE TEMPORARY VIEW names AS SELECT * FROM VALUES ('b', 'Bea'), ('c', 'Cy') AS v(k, name);"
+        "INSERT INTO out AS QUERY q SELECT upper(name) AS k, max(n) AS total FROM big JOIN names USING (k)"
+        " GROUP BY name; END CHANGE; PROMOTE CHANGE c; INSERT INTO s VALUES ('c', 3), ('c', 7);" + IDLE
+    )
+    assert table() == [("BEA", 5), ("CY", 7)]
+    console = opened()
+    console.run("START QUERY ALL;" + IDLE)
+    back = said(console, "ROLLBACK CHANGE c;")
+    assert back.endswith("; out gets the difference by key")
+    assert table() == sorted(console.rows(batch)) == [("Ann", 2), ("Bob", 5), ("Cy", 10)]
+    assert console.rows("SHOW STAGED;") == []
+    console.run("INSERT INTO s VALUES ('a', 3), ('b', 1);" + IDLE + "VERIFY LIVE TABLE t;")
+    assert table() == sorted(console.rows(batch))
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 5), ("b", 5), ("c", 10)]
+    again = opened()
+    assert (again.warnings, again.notes) == ([], [])
+    again.run("START QUERY ALL;" + IDLE + "ROLLBACK CHANGE c;" + IDLE + "VERIFY LIVE TABLE t;")
+    assert table() == [("BEA", 5), ("CY", 7)]
+    assert sorted(again.rows("SELECT * FROM t;")) == [("b", 5), ("c", 7)]
 
 
 def test_a_stream_and_the_staged_query_that_reads_it(console: Console, tmp_path: Path) -> None:

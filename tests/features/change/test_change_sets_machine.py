@@ -22,13 +22,15 @@ from streamsql.errors import StreamsqlError
 ROOMS = ("streamsql/features/change/", "streamsql/runtime/")
 SEEDS = range(int(os.environ.get("STREAMSQL_CHANGES", "2")))
 STEPS = 14
-REFUSALS = {"IN_USE", "NO_GENERATION", "NOT_STAGED", "NOT_PROMOTED", "UNKNOWN_CHANGE"}
+REFUSALS = {"IN_USE", "NO_GENERATION", "NOT_STAGED", "NOT_PROMOTED", "UNKNOWN_CHANGE", "UNKNOWN_LIVE_TABLE"}
 
 STREAM = "CREATE OR REPLACE STREAM s{} AS SELECT k, n FROM base WHERE n > {};"
 TABLE = "CREATE OR REPLACE LIVE TABLE t{} AS SELECT k, {}(n) AS v FROM s GROUP BY k;"
+FRESH = "CREATE OR REPLACE LIVE TABLE fresh{} AS SELECT k, {}(n) AS v FROM s GROUP BY k;"
 AGGREGATES: dict[str, Any] = {"sum": sum, "max": max, "count": len}
 OF_NAMES = ["PROMOTE s;", "PROMOTE t;", "PROMOTE s, t;", "ROLLBACK s;", "ROLLBACK t;", "DROP STAGED s;",
-            "DROP STAGED t;", "DROP STAGED s, t;", "PROMOTE CHANGE c;", "ROLLBACK CHANGE c;", "DROP CHANGE c;"]  # fmt: skip
+            "DROP STAGED t;", "DROP STAGED s, t;", "PROMOTE CHANGE c;", "ROLLBACK CHANGE c;", "DROP CHANGE c;",
+            "PROMOTE CHANGE c;", "ROLLBACK CHANGE c;", "PROMOTE s, t, fresh;", "DROP LIVE TABLE fresh;"]  # fmt: skip
 
 
 class Model:
@@ -53,6 +55,7 @@ class Model:
         if catalog.staged("t"):
             aggregates["$staged"] = _aggregate(catalog.queries["t$staged"].text)
         assert staged is None or (catalog.staged("t") and catalog.staged("u")), "all that reads s is staged"
+        assert staged is None or catalog.staged("fresh") or "fresh" not in catalog.queries
         for suffix in ("", "$staged"):
             if suffix in aggregates:
                 expected = self.grouped(least[suffix], aggregates[suffix])
@@ -60,6 +63,10 @@ class Model:
             if f"top{suffix}" in catalog.queries:
                 of_t = self.grouped(least[suffix], aggregates.get(suffix, aggregates[""]))
                 assert console.rows(f"SELECT v FROM top{suffix};") == [(max(of_t.values(), default=None),)]
+            if f"fresh{suffix}" in catalog.queries:
+                aggregate = _aggregate(catalog.queries[f"fresh{suffix}"].text)
+                rows = dict(console.rows(f"SELECT k, v FROM fresh{suffix};"))
+                assert rows == self.grouped(least[suffix], aggregate), f"fresh{suffix}"
             if f"u{suffix}" in catalog.queries:
                 rows = [n for _, n in self.rows if n > least[suffix]]
                 assert console.rows(f"SELECT c FROM u{suffix};") == [(len(rows),)], f"u{suffix}"
@@ -91,8 +98,9 @@ def _step(console: Opened, chance: random.Random, model: Model) -> str:
     if kind == "stage":
         script = chance.choice(changes).format(" STAGED")
     elif kind == "set":
+        changes.insert(0, FRESH.format("{}", chance.choice(list(AGGREGATES))))
         chance.shuffle(changes)
-        script = f"BEGIN CHANGE c; {''.join(changes[: chance.randint(1, 2)]).format('', '')} END CHANGE;"
+        script = f"BEGIN CHANGE c; {''.join(changes[: chance.randint(1, 3)]).format('', '', '')} END CHANGE;"
     elif kind == "replace":
         script = changes[1].format("")
     try:

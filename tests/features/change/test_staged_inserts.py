@@ -18,6 +18,8 @@ from failing_disk import STEPS, Crash, Disk
 from test_change import IDLE, ROWS, STREAM, crashing, refusal, said
 from test_reopened import Open, opened  # noqa: F401  the fixture
 
+from streamsql.errors import StreamsqlError
+
 ROOMS = ("streamsql/features/change/", "streamsql/runtime/")
 
 OLD = "SELECT k, sum(n) AS total FROM s GROUP BY k"
@@ -56,7 +58,7 @@ def test_a_keyed_sink_gets_upserts_and_deletes(
     assert compared.rows == [  # type: ignore[attr-defined]
         ("before", "total", "a", 4), ("after", "total", "a", 3), ("only before", "", "b", 2),
     ]  # fmt: skip
-    assert said(console, "PROMOTE q;") == "q is promoted: generation 2 is in use"
+    assert said(console, "PROMOTE q;").startswith("q is promoted: generation 2 is in use; ")
     assert table() == [("a", 3)]
     assert console.rows("SHOW STAGED;") == []
     console.run("INSERT INTO s VALUES ('a', 10), ('b', 9), ('c', 7), ('d', 1);" + IDLE)
@@ -245,18 +247,50 @@ def test_dropped_and_staged_again(
     assert opened().warnings == []
 
 
-def test_a_keyed_sink_is_not_rolled_back_and_the_hint_brings_the_old_rows(
-    opened: Open, table: Callable[[], list[tuple[Any, ...]]], tmp_path: Path
+def test_a_keyed_sink_is_rolled_back_by_the_difference(
+    opened: Open, table: Callable[[], list[tuple[Any, ...]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = opened()
     console.run(STREAM + ROWS + keyed(tmp_path) + f"INSERT INTO out AS QUERY q {OLD};" + IDLE)
-    console.run(f"INSERT INTO out STAGED AS QUERY q {NEW}; PROMOTE q;")
-    assert table() == [("a", 3)]
-    fault = refusal(console, "ROLLBACK q WITH DUPLICATES;")
-    statement, word, _ = fault.hint.partition("; then PROMOTE q;")
-    assert (fault.code, bool(word)) == ("KEYS_OF_LATER_ROWS", True)
-    console.run(statement + "; PROMOTE q;")
-    assert table() == [("a", 4), ("b", 2)]
+    console.run(f"INSERT INTO out STAGED AS QUERY q {NEW};")
+    promoted = said(console, "PROMOTE q;")
+    assert promoted == "q is promoted: generation 2 is in use; ROLLBACK q; brings generation 1 back"
+    console.run("INSERT INTO s VALUES ('c', 1), ('d', 5), ('b', 7);" + IDLE)
+    assert table() == [("a", 3), ("d", 5)]
+    console = opened()
+    console.run("START QUERY ALL;" + IDLE)
+    back = said(console, "ROLLBACK q WITH DUPLICATES;")
+    assert (
+        back
+        == "q is rolled back: generation 3 is in use; ROLLBACK q; brings generation 2 back; out gets the difference by key"
+    )
+    assert table() == sorted(console.rows(f"{OLD};")) == [("a", 4), ("b", 9), ("c", 1), ("d", 5)]
+    assert console.rows("SHOW STAGED;") == []
+    console.run("INSERT INTO s VALUES ('c', 1), ('e', 1);" + IDLE)
+    assert table() == sorted(console.rows(f"{OLD};"))
+    again = opened()
+    assert (again.warnings, again.notes) == ([], [])
+    again.run("START QUERY ALL;" + IDLE + "ROLLBACK q;")
+    assert table() == sorted(again.rows(f"{NEW};")) == [("a", 3), ("d", 5)]
+    again.run("INSERT INTO s VALUES ('a', 4);" + IDLE + "ROLLBACK q TO GENERATION 3;")
+    assert table() == sorted(again.rows(f"{OLD};"))
+    again.run(f"INSERT INTO out STAGED AS QUERY q {NEW};")
+    fault = refusal(again, "ROLLBACK q;")
+    assert (fault.code, fault.hint) == ("IN_USE", "PROMOTE q; or DROP STAGED q; first")
+    again.run("DROP STAGED q;")
+
+    def failing(*arguments: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("streamsql.features.change.promote_query.keep_promoted_rows", failing)
+    with pytest.raises((OSError, StreamsqlError)):
+        again.run("ROLLBACK q;")
+    assert again.rows("SHOW STAGED;") == []
+    again.run("INSERT INTO s VALUES ('f', 1);" + IDLE)
+    assert table() == sorted(again.rows(f"{OLD};")), "it is as it was"
+    last = opened()
+    assert (last.warnings, last.notes) == ([], [])
+    assert not (tmp_path / "w/run/queries/q%24before").exists()
 
 
 def test_preview_says_what_a_change_means(
@@ -316,10 +350,15 @@ def test_a_query_that_has_failed_is_changed_and_its_sink_waits_for_the_start(
     promoted = console.run("PROMOTE q;")[-1]
     assert "q does not run: START QUERY q; gives its sink the difference, and goes on" in notes_of(promoted)
     assert table() == [("a", 4), ("b", 2)]
+    for drop in ("DROP QUERY q;", "DROP QUERY ALL;"):
+        fault = refusal(console, drop)
+        assert fault.message == "out has not got the difference of the promoted change of q yet"
     again = opened()
     assert again.warnings == []
     again.run("START QUERY q;" + IDLE)
     assert table() == [("a", 3)]
+    again.run("DROP QUERY q;")
+    assert again.rows("SHOW QUERIES;") == []
 
 
 def test_what_is_replaced_each_time_goes_on(console: Console) -> None:
@@ -400,27 +439,34 @@ class DiskOfSwap(Disk):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("statement", "disk", "by"), [("PROMOTE q;", DiskOfSwap, 3), ("ROLLBACK q;", Disk, 8)]
+)
 def test_a_crash_leaves_one_or_the_other_and_the_sink_follows(
     opened: Open,
     table: Callable[[], list[tuple[Any, ...]]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    statement: str,
+    disk: type[Disk],
+    by: int,
 ) -> None:
-    """Whichever query is in use after a crash in PROMOTE, its sink has its rows once it runs."""
-    console = opened()
+    """Whichever query is in use after a crash in PROMOTE or ROLLBACK, its sink has its rows once it runs."""
+    console, promotes = opened(), statement.startswith("PROMOTE")
     console.run(STREAM + ROWS + keyed(tmp_path) + f"INSERT INTO out AS QUERY q {OLD};" + IDLE)
-    console.run(f"INSERT INTO out STAGED AS QUERY q {NEW};" + IDLE)
+    console.run(f"INSERT INTO out STAGED AS QUERY q {NEW};" + IDLE + "PROMOTE q;" * (not promotes))
     console.session.close()
     shutil.copy(tmp_path / "x.db", tmp_path / "made.db")
     outcomes = []
     for console in crashing(
-        tmp_path, opened, monkeypatch, "PROMOTE q;", disk_at=lambda at: DiskOfSwap(at, Crash), by=3
+        tmp_path, opened, monkeypatch, statement, disk_at=lambda at: disk(at, Crash), by=by
     ):
         assert console.warnings == []
         generations = console.rows("SHOW GENERATIONS OF q;")
         (in_use,) = (row[-1] for row in generations if row[2] == "in use")
         promoted = "n > 1" in in_use
-        assert [row[0] for row in console.rows("SHOW STAGED;")] == ([] if promoted else ["q"])
+        staged = [row[0] for row in console.rows("SHOW STAGED;")]
+        assert staged == (["q"] if promotes and not promoted else [])
         console.run("START QUERY ALL;" + IDLE)
         assert table() == ([("a", 3)] if promoted else [("a", 4), ("b", 2)])
         console.run("INSERT INTO s VALUES ('a', 10), ('b', 9);" + IDLE)

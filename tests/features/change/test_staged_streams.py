@@ -343,3 +343,53 @@ def test_preview_of_a_stream_says_what_is_staged_with_it(console: Console) -> No
     assert console.rows("SHOW STAGED;") == []
     missing = refusal(console, "PREVIEW CHANGE CREATE OR REPLACE STREAM S2 AS SELECT k FROM base;")
     assert (missing.code, missing.hint) == ("UNKNOWN_STREAM", "did you mean s?")
+
+
+@pytest.mark.parametrize("in_set", [False, True], ids=["a statement", "END CHANGE"])
+def test_what_was_staged_before_stays_where_staging_fails(opened: Open, *, in_set: bool) -> None:
+    """A later reader of the changed stream cannot be computed from it, as Spark finds out."""
+    console = opened()
+    console.run(
+        "CREATE STREAM base (k STRING, n INT) USING values; CREATE STREAM s AS SELECT k, n FROM base;"
+        "CREATE LIVE TABLE rows AS SELECT k, count(*) AS c FROM s GROUP BY k;"
+        "CREATE LIVE TABLE most AS SELECT max(c) AS most FROM rows;"
+        "CREATE LIVE TABLE sums AS SELECT k, sum(n) AS total FROM s GROUP BY k;"
+        "INSERT INTO base VALUES ('a', 1), ('a', 3), ('b', 2);"
+        "CREATE OR REPLACE STREAM s STAGED AS SELECT k, n FROM base WHERE n > 1;" + IDLE
+    )
+    changed = "CREATE OR REPLACE STREAM s {} AS SELECT k, DATE'2024-01-01' AS n FROM base;"
+    folders = "SELECT * FROM rows$staged;", "SELECT * FROM most$staged;", "SELECT * FROM sums$staged;"
+    before = [sorted(console.rows(text)) for text in folders]
+    assert before == [[("a", 1), ("b", 1)], [(1,)], [("a", 3), ("b", 2)]]
+    script = f"BEGIN CHANGE c; {changed.format('')} END CHANGE;" if in_set else changed.format("STAGED")
+    fault = refusal(console, script)
+    assert fault.message == "the live table sums cannot be computed from the change"
+    if in_set:
+        console.run("CREATE OR REPLACE STREAM s AS SELECT k, n FROM base WHERE n > 1; END CHANGE;")
+    console.run(IDLE)
+    assert sorted(row[:3] for row in console.rows("SHOW STAGED;")) == [
+        ("most", "live table", "running"), ("rows", "live table", "running"), ("s", "stream", ""),
+        ("sums", "live table", "running"),
+    ]  # fmt: skip
+    assert [sorted(console.rows(text)) for text in folders] == before
+    console.run("INSERT INTO base VALUES ('c', 1), ('c', 5);" + IDLE)
+    assert sorted(console.rows("SELECT * FROM sums$staged;")) == [("a", 3), ("b", 2), ("c", 5)]
+    assert console.rows("SELECT * FROM most$staged;") == [(1,)]
+    again = opened()
+    assert (again.warnings, again.notes) == ([], [])
+    again.run("START QUERY ALL;" + IDLE + "PROMOTE s; VERIFY LIVE TABLE sums; VERIFY LIVE TABLE rows;")
+    assert sorted(again.rows("SELECT * FROM sums;")) == [("a", 3), ("b", 2), ("c", 5)]
+
+
+def test_what_was_staged_before_stays_without_a_workspace(console: Console) -> None:
+    console.run(
+        "CREATE STREAM base (k STRING, n INT) USING values; CREATE STREAM s AS SELECT k, n FROM base;"
+        "CREATE LIVE TABLE rows AS SELECT k, count(*) AS c FROM s GROUP BY k;"
+        "CREATE LIVE TABLE sums AS SELECT k, sum(n) AS total FROM s GROUP BY k;"
+        "INSERT INTO base VALUES ('a', 1), ('a', 3), ('b', 2);"
+        "CREATE OR REPLACE STREAM s STAGED AS SELECT k, n FROM base WHERE n > 1;" + IDLE
+    )
+    assert refusal(console, "CREATE OR REPLACE STREAM s STAGED AS SELECT k, DATE'2024-01-01' AS n FROM base;")
+    console.run("INSERT INTO base VALUES ('c', 1), ('c', 5);" + IDLE)
+    assert sorted(console.rows("SELECT * FROM sums$staged;")) == [("a", 3), ("b", 2), ("c", 5)]
+    assert sorted(console.rows("SELECT * FROM rows$staged;")) == [("a", 1), ("b", 1), ("c", 1)]
