@@ -46,6 +46,7 @@ from streamsql.results import Result
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import create_drop
 from streamsql.runtime.handlers.start_stop import start_statement
+from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.start_steps import Step
 from streamsql.runtime.workspace.generations import CURRENT, Generations, Left
@@ -283,6 +284,15 @@ def _staging(name: str, left: Left, span: Span) -> Insert:
             f"generation {left.folder.name} of {name} cannot come back: its SELECT held a secret",
             detail="a workspace does not keep secrets",
             hint=f"INSERT INTO … STAGED AS QUERY {quote_name(name)} …; and PROMOTE {quote_name(name)};",
+            span=span,
+            code="NO_GENERATION",
+        )
+    if (left.folder / "checkpoint" / FROM_NOW).exists():
+        raise RuleFault(
+            f"generation {left.folder.name} of {name} cannot come back: it began FROM NOW",
+            detail="what it had read is not known any more, and the sink would get all rows of the input",
+            hint=f"INSERT INTO … STAGED AS QUERY {quote_name(name)} FROM NOW SELECT …; "
+            f"PROMOTE {quote_name(name)};",
             span=span,
             code="NO_GENERATION",
         )

@@ -90,8 +90,9 @@ def test_a_change_with_other_columns_and_a_key_that_comes_often(
 
 
 def test_from_now_a_keyed_sink_keeps_what_was_written(
-    console: Console, table: Callable[[], list[tuple[Any, ...]]], tmp_path: Path
+    opened: Open, table: Callable[[], list[tuple[Any, ...]]], tmp_path: Path
 ) -> None:
+    console = opened()
     console.run(STREAM + ROWS + keyed(tmp_path) + f"INSERT INTO out AS QUERY q {OLD};" + IDLE)
     console.run(
         "INSERT INTO out STAGED AS QUERY q FROM NOW SELECT k, max(n) AS total FROM s GROUP BY k;" + IDLE
@@ -100,6 +101,15 @@ def test_from_now_a_keyed_sink_keeps_what_was_written(
     assert table() == [("a", 4), ("b", 2), ("c", 1)]
     console.run("INSERT INTO s VALUES ('c', 5), ('b', 1);" + IDLE)
     assert table() == [("a", 4), ("b", 1), ("c", 5)]
+    console.run("ROLLBACK q;")
+    assert table() == sorted(console.rows(f"{OLD};")) == [("a", 4), ("b", 3), ("c", 6)]
+    fault = refusal(console, "ROLLBACK q;")
+    assert fault.message == "generation 2 of q cannot come back: it began FROM NOW"
+    console.run(
+        "INSERT INTO out STAGED AS QUERY q FROM NOW SELECT k, max(n) AS total FROM s GROUP BY k;"
+        "PROMOTE q; INSERT INTO s VALUES ('c', 2);" + IDLE
+    )
+    assert table() == [("a", 4), ("b", 3), ("c", 2)]
 
 
 def files(folder: Path) -> str:
