@@ -274,7 +274,7 @@ def test_what_is_missing_is_said_at_create(
             "there is no type STRNG",
         ),
         ("CREATE FUNCTION f AS 'words.shout' LANGUAGE PYTHON RETURN INT", "RETURN", "expected RETURNS"),
-        ("SHOW CREATE FUNCTION shot", "shot", "there is no function written in Python shot"),
+        ("SHOW CREATE FUNCTION shot", "shot", "there is no function shot"),
     ],
 )
 def test_statements_that_cannot_be(functions: Console, statement: str, at: str, message: str) -> None:

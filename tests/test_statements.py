@@ -232,7 +232,12 @@ def test_check_knows_what_a_statement_refers_to(statement: str, fault: str, tmp_
         ("DROP VIEW IF EXISTS d.v", Definition(drops="d.v")),
         ("DROP TABLE t", Definition(drops="t")),
         ("CREATE TEMPORARY FUNCTION f AS 'x'", Definition()),
-        ("DROP FUNCTION f", Definition()),
+        (
+            "CREATE OR REPLACE TEMPORARY FUNCTION f(x INT) RETURNS INT RETURN x",
+            Definition("f", temporary=True),
+        ),
+        ("CREATE FUNCTION f STAGED () RETURNS INT RETURN 1", Definition(creates="f", staged=True)),
+        ("DROP FUNCTION f", Definition(drops="f")),
         ("SELECT 'DROP TABLE t'", Definition()),
         ("CREATE", Definition()),
     ],
