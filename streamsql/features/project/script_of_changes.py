@@ -166,10 +166,13 @@ def _as_set(own: Sequence[Part], changes: Mapping[Key, Change], project: Project
     ]
     tables = [*(part.entry.name for part in together.tables), *together.dropped_behind]
     again = [name for name in together.stopped if name in project.comparison.effects.begin_again]
+    left = project.present.catalog.changes.get(SET)
+    drop = written(f"DROP CHANGE {SET}")  # what was left staged may be of another folder
+    before = (drop,) if left and any(not member.generation for member in left.members) else ()
     return StagedChange(
         ", ".join(together.names),
         (*tables, *(part.entry.name for part in together.inserts)),
-        stage=(written(f"BEGIN CHANGE {SET}"), *staged, written("END CHANGE")),
+        stage=(*before, written(f"BEGIN CHANGE {SET}"), *staged, written("END CHANGE")),
         compare=written(f"COMPARE CHANGE {SET}"),
         promote=written(f"PROMOTE CHANGE {SET}"),
         drop=f"DROP CHANGE {SET};",

@@ -345,6 +345,8 @@ INSERT INTO db AS QUERY counted SELECT word, count(*) AS n FROM words GROUP BY w
         in planned
     )
     assert "written again" not in planned and "trash" not in planned
+    assert "words, counted are left staged: 1 row changed" in place.apply("--max-changed-rows", "0").err
+    assert table() == [("a", 2)]
     assert place.apply("--max-changed-rows", "1").code == 0
     assert table() == [("a", 3)]
     assert place.plan().startswith("nothing to do")
