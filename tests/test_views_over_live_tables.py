@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 from test_reopened import Open, opened, said  # noqa: F401  the fixture
 from test_stages import changes
 
@@ -111,6 +111,31 @@ def test_what_was_dropped_is_not_read_through_a_view_or_by_its_name(console: Con
     )
     assert console.rows("SELECT * FROM v;") == [("z", 6)]
     console.run("DROP VIEW w; DROP VIEW v; DROP VIEW plain;")
+
+
+def test_a_view_and_a_function_are_replaced_and_dropped(console: Console) -> None:
+    console.run(
+        f"""{VIEWS} CREATE LIVE TABLE doubled AS SELECT k, twice, most() AS m FROM v;
+        CREATE TEMPORARY VIEW big AS SELECT k, n FROM s WHERE n > 2; CREATE LIVE TABLE counted AS SELECT k FROM big;"""
+    )
+    assert console.rows("SELECT * FROM doubled;") == [("a", 2, 2)]
+    console.run(
+        "CREATE OR REPLACE TEMPORARY VIEW v AS SELECT k, total * 200 AS twice FROM t; AWAIT QUERY ALL IDLE;"
+    )
+    assert console.rows("SELECT * FROM doubled;") == [("a", 200, 200)]
+    console.run(
+        "CREATE OR REPLACE TEMPORARY FUNCTION most() RETURNS BIGINT RETURN (SELECT min(total) FROM t);"
+        "AWAIT QUERY ALL IDLE;"
+    )
+    assert console.rows("SELECT * FROM doubled;") == [("a", 200, 1)]
+    [note] = notes_of(
+        console.run("CREATE OR REPLACE TEMPORARY VIEW big AS SELECT k, n FROM s WHERE n > 0;")[-1]
+    )
+    assert note.startswith("counted still runs with the view big as it was before: STOP QUERY counted; START")
+    [note] = notes_of(console.run("DROP TEMPORARY FUNCTION most;")[-1])
+    assert note == "doubled still uses most, and cannot be started again without it"
+    with pytest.raises(StreamsqlError, match="s is read by t, counted"):
+        console.run("DROP STREAM s;")
 
 
 @pytest.mark.slow

@@ -166,7 +166,8 @@ def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | R
     relations = query.relations if query.tree is not None else ()
     unknown = [r for r in relations if "." not in r.name and not context.catalog.reads(r.name)]
     catalog = context.catalog
-    names = [*(s.name for s in catalog.streams.values()), *(s.name for s in catalog.sinks.values())]
+    names = [e.name for entries in (catalog.streams, catalog.sinks) for e in entries.values()]
+    names += [table.name for table in catalog.tables.values() if table.follows]
     similar = {r: did_you_mean(r.name, names) for r in unknown}
     for relation in sorted(unknown, key=lambda r: not similar[r]):
         written = read_of_sink(catalog, relation.name, body.origin.span(relation.span))

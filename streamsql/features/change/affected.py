@@ -1,95 +1,33 @@
 """What a staged definition changes: the streams, views and live tables over it, directly or through others.
 
-A definition is a stream, a view or a function. A function stands here as `name()`: it may have the name of a
-relation.
+A definition is a stream, a view or a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import (
-    REJECTED,
-    Function,
     OfSpark,
     Query,
-    SqlFunction,
     in_use_name,
-    is_aside,
     is_before,
     is_staged,
     promoted_name,
 )
-from streamsql.language.query import read_query
-from streamsql.language.spark_definitions import definition_named, definition_of, query_of_view
+from streamsql.language.spark_definitions import definition_of
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_tables import in_use, renamed
-
-OWN_NAME = "$own"
-"""A name that no relation has."""
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The relations that a query reads and the functions that it calls, folded."""
-    query = read_query(text)
-    relations = query.relations if query.tree is not None else query.names
-    return frozenset((*(r.name.casefold() for r in relations), *(f"{c.name}()" for c in query.calls)))
-
-
-def names_in_definition(entry: OfSpark) -> frozenset[str]:
-    """The same for a view or a function in SQL."""
-    if isinstance(entry, SqlFunction):  # its own name, which comes first, reads as that of a relation
-        return names_in(definition_named(entry.text, OWN_NAME, temporary=True)) - {OWN_NAME}
-    place = query_of_view(entry.text)
-    return names_in(entry.text[place.start : place.end]) if place else frozenset()
-
-
-def key_of(entry: OfSpark) -> str:
-    """The folded name of a view, or of a function as `name()`."""
-    return f"{entry.name.casefold()}()" if isinstance(entry, SqlFunction) else entry.name.casefold()
-
-
-def _in_spark(catalog: Catalog) -> dict[str, OfSpark]:
-    """The views and functions in SQL by `key_of`, each with its staged definition, if it has one, under its
-    name in use.
-    """
-    entries: list[OfSpark] = [*catalog.tables.values(), *catalog.sql_functions.values()]
-    staged = [e for e in catalog.aside.values() if isinstance(e, OfSpark) and is_staged(e.name)]
-    entries = [e for e in entries if e.text and not is_aside(e.name)]
-    return {key_of(e): e for e in (*entries, *(replace(e, name=in_use_name(e.name)) for e in staged))}
-
-
-def _named_by(catalog: Catalog) -> Iterator[tuple[str, frozenset[str]]]:
-    """What each stream and view names, by its folded name; a staged view counts with that definition."""
-    for key, stream in catalog.streams.items():
-        if stream.query:
-            yield key, names_in(stream.query)
-    for key, entry in _in_spark(catalog).items():
-        yield key, names_in_definition(entry)
-
-
-def relations_over(names: Iterable[str], catalog: Catalog) -> set[str]:
-    """The folded names of definitions and live tables, and of the streams and views that are queries over
-    them.
-    """
-    over = {_key(name, catalog) for name in names}
-    named_by = dict(_named_by(catalog))
-    while True:
-        over |= {f"{name}${REJECTED}" for name in over if name in catalog.streams}
-        new = {key for key, named in named_by.items() if key not in over and named & over}
-        if not new:
-            return over
-        over |= new
-
-
-def _key(name: str, catalog: Catalog) -> str:
-    key = name.casefold()
-    staged = catalog.staged_definition(name)
-    is_function = catalog.definition_in_use("function", name) or isinstance(staged, (Function, SqlFunction))
-    is_relation = key in catalog.tables or key in catalog.sinks or key in catalog.streams
-    return f"{key}()" if is_function and not is_relation else key
+from streamsql.plan.streaming.readers import (
+    in_spark,
+    key_of,
+    key_of_name,
+    named_by,
+    names_in,
+    names_in_definition,
+    relations_over,
+)
 
 
 def in_spark_over(names: Iterable[str], catalog: Catalog) -> list[OfSpark]:
@@ -97,10 +35,10 @@ def in_spark_over(names: Iterable[str], catalog: Catalog) -> list[OfSpark]:
     they have one, each after those that it reads; without those of these names.
     """
     names = list(names)
-    over = relations_over(names, catalog) - {_key(name, catalog) for name in names}
+    over = relations_over(names, catalog) - {key_of_name(name, catalog) for name in names}
     entries: list[OfSpark] = [*catalog.tables.values(), *catalog.sql_functions.values()]
     in_use = {key_of(entry): entry for entry in entries if entry.text}
-    found = (in_use.get(key, entry) for key, entry in _in_spark(catalog).items() if key in over)
+    found = (in_use.get(key, entry) for key, entry in in_spark(catalog).items() if key in over)
     return in_order(found, catalog)
 
 
@@ -110,7 +48,7 @@ def temporary_in_spark(entry: OfSpark, catalog: Catalog) -> list[str]:
     for name in names_in_definition(entry):
         plain, kind = name.removesuffix("()"), "function" if name.endswith("()") else "view"
         in_use = catalog.definition_in_use(kind, plain)
-        new = in_use is None and name in _in_spark(catalog)
+        new = in_use is None and name in in_spark(catalog)
         lasts = isinstance(in_use, OfSpark) and not definition_of(in_use.text).temporary
         if new or (in_use is not None and not lasts):
             found.append(plain)
@@ -120,13 +58,13 @@ def temporary_in_spark(entry: OfSpark, catalog: Catalog) -> list[str]:
 def in_order(entries: Iterable[OfSpark], catalog: Catalog) -> list[OfSpark]:
     """Views and functions, each after those that it reads."""
     views = {key_of(entry): entry for entry in entries}
-    named_by, ordered = dict(_named_by(catalog)), list[OfSpark]()
+    names_of, ordered = dict(named_by(catalog)), list[OfSpark]()
 
     def add(key: str) -> None:
         if views[key] in ordered:
             return
         for other in views:
-            if other != key and other in named_by.get(key, ()):
+            if other != key and other in names_of.get(key, ()):
                 add(other)
         ordered.append(views[key])
 

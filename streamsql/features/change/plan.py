@@ -24,8 +24,6 @@ from streamsql.errors import NameFault, Span
 from streamsql.features.change.affected import (
     affected_tables,
     in_spark_over,
-    names_in,
-    names_in_definition,
     staged_definitions_of,
     stands_alone,
 )
@@ -43,6 +41,7 @@ from streamsql.plan.context import Context
 from streamsql.plan.plans import Direct, Drop
 from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.refreshes import check_unread
+from streamsql.plan.streaming.readers import names_in, names_in_definition
 
 
 def staged_change(name: Name, context: Context) -> Query:

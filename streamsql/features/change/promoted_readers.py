@@ -8,12 +8,13 @@ from dataclasses import replace
 from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.definitions import Query, Stream, before_name, is_staged, kind_of, promoted_name
 from streamsql.errors import Cancelled, RuleFault, Span
-from streamsql.features.change.affected import in_spark_over, names_in, relations_over
+from streamsql.features.change.affected import in_spark_over
 from streamsql.features.change.plan import changed_entry, definition_of_name
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Refresh, Run
+from streamsql.plan.streaming.readers import names_in, relations_over
 from streamsql.runtime.checkpoints.query_marker import Folder, recorded_facts
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts

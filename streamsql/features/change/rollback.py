@@ -15,7 +15,6 @@ from pathlib import Path
 
 from streamsql.definitions import OfSpark, before_name, staged_name
 from streamsql.errors import RuleFault, Source, Span
-from streamsql.features.change.affected import key_of, names_in, names_in_definition
 from streamsql.features.change.promote_query import (
     Promotion,
     gets_difference,
@@ -42,6 +41,7 @@ from streamsql.language.statements.base import Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.tokens import quote_name
 from streamsql.plan.statements.refreshes import check_unread
+from streamsql.plan.streaming.readers import key_of, names_in, names_in_definition
 from streamsql.results import Result
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import create_drop

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamsql.errors import Note
+from streamsql.language.spark_definitions import Definition
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Drop
 from streamsql.plan.lowering.shape import STATEFUL
@@ -31,6 +32,27 @@ def readers_of_stream(parts: SessionParts, name: str) -> list[str]:
     if name.casefold() not in parts.catalog.streams:
         return []
     return _running(parts, (query.name for query in queries_over(name, parts.catalog)))
+
+
+def users_of(parts: SessionParts, defines: Definition) -> list[str]:
+    """The running queries that use the view or function in SQL that a statement replaces or drops."""
+    name = defines.creates or defines.drops
+    if defines.kind not in ("view", "function") or not parts.catalog.definition_in_use(defines.kind, name):
+        return []
+    return _running(parts, (query.name for query in queries_over(name, parts.catalog)))
+
+
+def without_definition(parts: SessionParts, defines: Definition, users: list[str]) -> tuple[Note, ...]:
+    """Notes about running queries that use a view or function in SQL which was replaced or dropped. Live
+    tables over live tables take the new one at once.
+    """
+    name, queries = defines.creates or defines.drops, parts.catalog.queries
+    if defines.drops and users:
+        use = f"{', '.join(users)} still use{'s' if len(users) == 1 else ''} {name}"
+        return (Note("OLD_DEFINITION", f"{use}, and cannot be started again without it"),)
+    following = [u for u in users if queries[u.casefold()].inputs and not parts.catalog.stages_of(u)]
+    parts.queries.refreshes.compute_again(following)
+    return go_on([user for user in users if user not in following], f"the {defines.kind} {name}")
 
 
 def callers_of_function(parts: SessionParts, name: str) -> list[str]:

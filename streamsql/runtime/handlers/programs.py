@@ -13,7 +13,7 @@ from typing import Any
 
 from streamsql.calls import Assign, Attr, Node, Program, evaluate, links_of, run, text_of
 from streamsql.connectors.option_values import in_full
-from streamsql.definitions import Sink, Table, before_name
+from streamsql.definitions import Sink, Table, before_name, is_aside
 from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
 from streamsql.guard import informing
 from streamsql.language import reference
@@ -47,6 +47,7 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
+from streamsql.runtime.handlers.old_definitions import users_of, without_definition
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
 from streamsql.runtime.handlers.show import how_called
 from streamsql.runtime.parts import SessionParts
@@ -93,6 +94,7 @@ def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, exi
     """The answer to a statement of Spark that has created or dropped a table, view or function."""
     if existed and plan.defines.creates and plan.defines.kind != "table":  # it stays as it is
         return Done(message=plan.defines.outcome(existed))
+    users = informing(lambda: users_of(parts, plan.defines), [])
     if plan.defines.creates:
         streaming = plan.streaming
         if plan.defines.kind != "function":  # Spark may have created a table that it cannot read yet
@@ -112,7 +114,9 @@ def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, exi
         parts.temporary.drop(before.key, parts.spark)
     here = "" if existed else _with_folders_here(plan, statement)
     text = f"Spark takes the path from the folder of the database; for the folder that is here: {here};"
-    notes = (Note("TABLE_PATH", " ".join(text.split())),) if here else ()
+    notes = informing(lambda: without_definition(parts, plan.defines, users), ())
+    if here:
+        notes += (Note("TABLE_PATH", " ".join(text.split())),)
     return Done(message=plan.defines.outcome(existed), notes=notes)
 
 
@@ -259,10 +263,13 @@ def _spark_answer(parts: SessionParts, rows: Rows, statement: Statement, began: 
 
 
 def _functions(parts: SessionParts, names: list[str]) -> Rows:
-    """The answer to SHOW FUNCTIONS: Spark itself lists names only; operators stand last."""
+    """The answer to SHOW FUNCTIONS: Spark itself lists names only; operators stand last. A definition that is
+    not in use is left out.
+    """
     built_in, own = reference.functions(), parts.catalog.functions
     rows = []
-    for name in sorted(names, key=lambda name: (not name[:1].isalpha(), name)):
+    shown = [name for name in names if not is_aside(name)]
+    for name in sorted(shown, key=lambda name: (not name[:1].isalpha(), name)):
         if entry := own.get(name.casefold()):
             called = how_called(entry).partition(entry.name)[2]
             meaning = f"{WHAT[entry.kind]}, written in Python"
