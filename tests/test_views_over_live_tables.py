@@ -153,7 +153,9 @@ def test_the_next_day_and_another_name(opened: Open, tmp_path: Path) -> None:
     console.run(
         f"{streams} CREATE LIVE TABLE t AS SELECT k, sum(n) AS total FROM s GROUP BY k;"
         "CREATE TEMPORARY VIEW v AS SELECT k, total * 2 AS twice FROM t;"
-        "CREATE LIVE TABLE most AS SELECT max(twice) AS m FROM v; AWAIT QUERY ALL IDLE;"
+        "CREATE LIVE TABLE most AS SELECT max(twice) AS m FROM v;"
+        "CREATE TEMPORARY FUNCTION sums() RETURNS BIGINT RETURN (SELECT sum(total) FROM t);"
+        "CREATE LIVE TABLE called AS SELECT DISTINCT sums() AS m FROM v; AWAIT QUERY ALL IDLE;"
     )
     assert console.rows("SELECT * FROM most;") == [(2,)]
     console = opened()
@@ -165,6 +167,7 @@ def test_the_next_day_and_another_name(opened: Open, tmp_path: Path) -> None:
     add("3.json", ("b", 50))
     console.run("AWAIT QUERY ALL IDLE;")
     assert console.rows("SELECT * FROM most;") == [(110,)]
+    assert console.rows("SELECT m, sums() FROM called;") == [(66, 66)]
     assert sorted(console.rows("SELECT * FROM v;")) == [("a", 22), ("b", 110)]
     with pytest.raises(StreamsqlError, match="there is no stream, table or view t"):
         console.run("SELECT * FROM t;")

@@ -127,10 +127,14 @@ class Renaming:
 
     def _table(self, table: Table) -> Table:
         text = self.statements_text(f"{table.text};").removesuffix(";") if table.text else ""
-        return replace(table, live=tuple(_of(self.relations, name) for name in table.live), text=text)
+        return replace(table, live=self._live(table.live), text=text)
 
     def _sql_function(self, function: SqlFunction) -> SqlFunction:
-        return replace(function, text=self.statements_text(f"{function.text};").removesuffix(";"))
+        text = self.statements_text(f"{function.text};").removesuffix(";")
+        return replace(function, live=self._live(function.live), text=text)
+
+    def _live(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_of(self.relations, name) for name in names)
 
     def _stream(self, stream: Stream) -> Stream:
         return replace(
