@@ -147,7 +147,7 @@ def promotion(
 ) -> Promotion:
     """How the staged change of a query is promoted. Raises RuleFault where its sink would get rows twice."""
     name, sink = promoted_name(change.name), _sink(parts, change)
-    from_now = (_generation(parts, name, STAGED) / "checkpoint" / FROM_NOW).exists()
+    from_now = began_from_now(_generation(parts, name, STAGED))
     mode = parts.queries.all[change.name.casefold()].mode
     in_step = connector(Name(sink.connector)).keeps_in_step(sink)
     if change.inputs:
@@ -313,6 +313,11 @@ def _hand_over(
     log = ChangeLog(_generation(parts, name, CURRENT) / WRITTEN)
     in_step = connector(Name(sink.connector)).keeps_in_step(sink)
     log.hand_over(generation / WRITTEN, name, schema, keys, by_key=in_step)
+
+
+def began_from_now(generation: Path) -> bool:
+    """Whether a generation began FROM NOW: which input it has not read is not known."""
+    return (generation / "checkpoint" / FROM_NOW).exists()
 
 
 def gets_difference(parts: SessionParts, name: str) -> bool:

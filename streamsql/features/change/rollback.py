@@ -17,6 +17,7 @@ from streamsql.definitions import OfSpark, before_name, staged_name
 from streamsql.errors import RuleFault, Source, Span
 from streamsql.features.change.promote_query import (
     Promotion,
+    began_from_now,
     gets_difference,
     promotion,
     query_promoted,
@@ -46,7 +47,6 @@ from streamsql.results import Result
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import create_drop
 from streamsql.runtime.handlers.start_stop import start_statement
-from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.start_steps import Step
 from streamsql.runtime.workspace.generations import CURRENT, Generations, Left
@@ -287,10 +287,10 @@ def _staging(name: str, left: Left, span: Span) -> Insert:
             span=span,
             code="NO_GENERATION",
         )
-    if (left.folder / "checkpoint" / FROM_NOW).exists():
+    if began_from_now(left.folder):
         raise RuleFault(
             f"generation {left.folder.name} of {name} cannot come back: it began FROM NOW",
-            detail="what it had read is not known any more, and the sink would get all rows of the input",
+            detail="which input it has not read is not known, and the sink would get the rows of all of it",
             hint=f"INSERT INTO … STAGED AS QUERY {quote_name(name)} FROM NOW SELECT …; "
             f"PROMOTE {quote_name(name)};",
             span=span,

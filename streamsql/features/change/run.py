@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from streamsql.definitions import Query, before_name, is_staged, promoted_name, staged_name
 from streamsql.errors import RuleFault, Span, StreamsqlError
@@ -14,6 +15,7 @@ from streamsql.features.change.plan import to_promote
 from streamsql.features.change.preview_change import preview_change
 from streamsql.features.change.promote_query import (
     Promotion,
+    began_from_now,
     gets_difference,
     promotion,
     query_promoted,
@@ -236,7 +238,10 @@ def exchange(
         goes = "goes" if len(others) == 1 else "go"
         text += f"; {', '.join(others)} {goes} on from the checkpoint{'s' * (len(others) > 1)}"
     queries = [parts.catalog.queries.get(table.casefold()) for table in tables]
-    returns = all(q and (q.live_table or q.inputs or gets_difference(parts, q.name)) for q in queries)
+    returns = all(
+        q and (q.live_table or q.inputs or _returns(parts, q, generation))
+        for q, generation in zip(queries, old, strict=True)
+    )
     can_return = not (nexts or gone) or (parts.store is not None and returns)
     if can_return and (definitions or back):
         back = back or f"ROLLBACK {', '.join(map(quote_name, definitions))};"
@@ -245,6 +250,11 @@ def exchange(
         what = "the ones before" if several else f"generation {old[0].name if old[0] else ''}"
         text += f"; ROLLBACK {', '.join(map(quote_name, tables))}; brings {what} back"
     return Done(notes, text)
+
+
+def _returns(parts: SessionParts, query: Query, before: Path | None) -> bool:
+    """Whether ROLLBACK brings the generation before of a query over streams into a sink back."""
+    return gets_difference(parts, query.name) and not (before and began_from_now(before))
 
 
 def _taken_over(
