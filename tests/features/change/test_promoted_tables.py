@@ -101,13 +101,18 @@ def test_the_table_has_the_rows_of_the_change(opened: Open, database: Database, 
     assert table.differing(console, NEW) != []
     console.run(f"INSERT INTO out STAGED AS QUERY q {NEW};" + typed_rows(rng, 5) + IDLE)
     assert table.differing(console, OLD) == []
-    assert said(console, "PROMOTE q;") == "q is promoted: generation 2 is in use"
+    promoted = said(console, "PROMOTE q;")
+    assert promoted == "q is promoted: generation 2 is in use; ROLLBACK q; brings generation 1 back"
     assert table.differing(console, NEW) == []
     console.run(typed_rows(rng, 20) + IDLE)
     assert table.differing(console, NEW) == []
     again = opened()
     again.run("START QUERY ALL;" + typed_rows(rng, 5) + IDLE)
     assert table.differing(again, NEW) == []
+    assert "out gets the difference by key" in said(again, "ROLLBACK q;")
+    assert table.differing(again, OLD) == []
+    again.run(typed_rows(rng, 5) + IDLE)
+    assert table.differing(again, OLD) == []
 
 
 @pytest.mark.slow
