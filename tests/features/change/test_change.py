@@ -3,6 +3,7 @@
 # ruff: noqa: F811  the fixture `opened` is an argument of the tests
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import threading
@@ -315,8 +316,9 @@ def crashing(
     by: int = 1,
 ) -> Iterator[Opened]:
     """The console that opens the workspace after a crash at each step of a statement that writes. by: of so many
-    steps, one.
+    steps, one, unless STREAMSQL_CHANGE_KILLS is all.
     """
+    by = 1 if os.environ.get("STREAMSQL_CHANGE_KILLS") == "all" else by
     made = folder / "made"
     shutil.copytree(folder / "w", made, symlinks=True)
     at, crashed = 0, True

@@ -130,7 +130,7 @@ def test_a_crash_leaves_the_one_or_the_other_whole(
         console.run("PROMOTE f;" + IDLE)
     console.session.close()
     seen = set()
-    for console in crashing(tmp_path, again, monkeypatch, statement):
+    for console in crashing(tmp_path, again, monkeypatch, statement, by=3):
         assert console.warnings == []
         after = console.rows("SELECT f(1), ten FROM v;") == [(3, 12)]
         assert after or console.rows("SELECT f(1), ten FROM v;") == [(2, 11)]

@@ -128,7 +128,7 @@ def test_a_crash_leaves_the_one_or_the_other_whole(
         console.run("PROMOTE v;" + IDLE)
     console.session.close()
     seen = set()
-    for console in crashing(tmp_path, again, monkeypatch, statement):
+    for console in crashing(tmp_path, again, monkeypatch, statement, by=3):
         assert console.warnings == []
         after = console.rows("SELECT count(*) FROM v;") == [(3,)]
         assert sorted(console.rows("SELECT * FROM t;")) == ([("X!", 6)] if after else [("A!", 4), ("B!", 2)])
