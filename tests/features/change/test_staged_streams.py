@@ -117,7 +117,7 @@ def test_a_crash_leaves_the_one_or_the_other_whole(
         console.run("PROMOTE s;" + IDLE)
     console.session.close()
     seen = set()
-    for console in crashing(tmp_path, opened, monkeypatch, statement):
+    for console in crashing(tmp_path, opened, monkeypatch, statement, by=3):
         assert console.warnings == []
         after = "n > 1" in console.text("SHOW CREATE STREAM s;")
         assert rows(console) == (AFTER if after else BEFORE)
