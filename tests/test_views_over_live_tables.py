@@ -128,13 +128,19 @@ def test_a_view_and_a_function_are_replaced_and_dropped(console: Console) -> Non
         "AWAIT QUERY ALL IDLE;"
     )
     assert console.rows("SELECT * FROM doubled;") == [("a", 200, 1)]
+    console.run(
+        "CREATE LIVE TABLE other AS SELECT k, max(n) AS most FROM s GROUP BY k; AWAIT QUERY other IDLE;"
+        "CREATE OR REPLACE TEMPORARY VIEW v AS SELECT k, most AS twice FROM other;"
+        "INSERT INTO s VALUES ('a', 7); AWAIT QUERY ALL IDLE;"
+    )
+    assert console.rows("SELECT * FROM doubled;") == [("a", 7, 8)]
     [note] = notes_of(
         console.run("CREATE OR REPLACE TEMPORARY VIEW big AS SELECT k, n FROM s WHERE n > 0;")[-1]
     )
     assert note.startswith("counted still runs with the view big as it was before: STOP QUERY counted; START")
     [note] = notes_of(console.run("DROP TEMPORARY FUNCTION most;")[-1])
     assert note == "doubled still uses most, and cannot be started again without it"
-    with pytest.raises(StreamsqlError, match="s is read by t, counted"):
+    with pytest.raises(StreamsqlError, match="s is read by t, counted, other"):
         console.run("DROP STREAM s;")
 
 

@@ -12,6 +12,7 @@ from streamsql.plan.lowering.shape import STATEFUL
 from streamsql.plan.streaming.readers import queries_over
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON
+from streamsql.runtime.queries.start import start_again
 
 _OF_CHECKPOINT = (
     "spark.sql.shuffle.partitions",
@@ -51,7 +52,9 @@ def without_definition(parts: SessionParts, defines: Definition, users: list[str
         use = f"{', '.join(users)} still use{'s' if len(users) == 1 else ''} {name}"
         return (Note("OLD_DEFINITION", f"{use}, and cannot be started again without it"),)
     following = [u for u in users if queries[u.casefold()].inputs and not parts.catalog.stages_of(u)]
-    parts.queries.refreshes.compute_again(following)
+    for user in following:  # it may read other live tables now
+        parts.queries.stop(parts.queries.all[user.casefold()], parts.cancel)
+        start_again(parts, user)
     return go_on([user for user in users if user not in following], f"the {defines.kind} {name}")
 
 

@@ -78,16 +78,6 @@ class Refreshes:
                 del self._members[refresher.key]
             self._changed.notify_all()
 
-    def compute_again(self, names: Iterable[str]) -> None:
-        """Compute live tables again, because a view or function that they use has another definition. names:
-        of their queries.
-        """
-        with self._changed:
-            for member in self._members.values():
-                if member.name in names:
-                    member.compute_again()
-            self._changed.notify_all()
-
     def settled(self, refresher: Refresher) -> bool:
         """Whether a table shows its inputs as they are, or waits for something that is not under way."""
         with self._changed:

@@ -54,7 +54,7 @@ class Refresher:
         self.key = self.name.casefold() if self.is_table else f"query\0{self.name.casefold()}"
         self.input_keys = frozenset(i.casefold() for i in self.inputs)
         self._used: Mapping[str, RowsAt] = {}
-        self._arrived = self._dispatched = self._taken = self._asked = 0
+        self._arrived = self._dispatched = self._taken = 0
         self._since: float | None = None
         self._taking: float | None = None
         self._cancel = CancelToken()
@@ -106,11 +106,6 @@ class Refresher:
         self._taken = self._dispatched = self._arrived
         self._taking = self._since = None
 
-    def compute_again(self) -> None:
-        """Let the next round compute it, whether its inputs have changed or not."""
-        self._used = {}
-        self._asked += 1
-
     def is_at(self, values: Mapping[str, RowsAt]) -> bool:
         """Whether these rows of its inputs are those that it was computed from."""
         return self._used.keys() == values.keys() and all(self._used[k] is v for k, v in values.items())
@@ -124,7 +119,7 @@ class Refresher:
 
     def refresh(self, values: Mapping[str, RowsAt]) -> bool:
         """Compute it from these rows of its inputs, unless it was. Returns whether it goes on."""
-        began, asked = time.monotonic(), self._asked
+        began = time.monotonic()
         if self.reads_tables or not self.is_at(values):
             try:
                 table = self.compute(values, self._cancel)
@@ -136,7 +131,7 @@ class Refresher:
             except Exception as error:
                 self.fail(error)
                 return False
-            self._used = values if asked == self._asked else {}
+            self._used = values
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)
             self.on_report(self._report(values))
