@@ -105,6 +105,7 @@ CODES = {
     "NO_RECORDS": "there are no records to show",
     "NO_RESULT": "a cursor of the DB-API has no rows to fetch",
     "NO_SERVER": "no server answers: a broker, schema registry, database or Spark master",
+    "SESSION_VARIABLE": "a query that is kept reads a variable of the session of Spark",
     "STATE_IN_A_STREAM": "a streaming query reads the state of another query",
     "NO_STATE": "a query keeps no state, or not what is asked for",
     "NO_STREAM": "a statement that starts a query reads no stream",

@@ -14,6 +14,8 @@ from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 
 _BEFORE_KIND = frozenset(("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL"))
 _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
+GLOBAL = "global_temp."
+"""The schema of global temporary views, in front of their names."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ def definition_of(text: str) -> Definition:
     parts = _name(tokens[kind + 1 :])
     if not parts:
         return Definition()  # the name is an expression, which Spark evaluates
+    if "GLOBAL" in words[1:kind]:
+        parts = [GLOBAL.rstrip("."), *parts]
     name = ".".join(parts)
     if_possible = words[kind + 1 : kind + 2] == ["IF"]
     if words[0] == "DROP":
@@ -83,8 +87,6 @@ def definition_of(text: str) -> Definition:
     has_query = not temporary and words[kind] != "FUNCTION"
     defining = next((t for t in tokens[kind:] if t.upper == "AS"), None) if has_query else None
     query = text[defining.end :].strip() if defining else ""
-    if "GLOBAL" in words[1:kind]:
-        parts = ["global_temp", *parts]
     written = ".".join(map(quote_name, parts))
     what = words[kind].lower()
     created = Definition(name, written=written, temporary=temporary, kind=what, if_possible=if_possible)
@@ -196,6 +198,19 @@ def added_file(text: str) -> str:
     if len(tokens) < 3 or tokens[0].upper != "ADD" or tokens[1].upper not in ("JAR", "FILE", "ARCHIVE"):
         return ""
     return unquote(tokens[2]) if len(tokens) == 3 else text[tokens[2].start : tokens[-1].end]
+
+
+def executed_texts(text: str) -> list[str]:
+    """The statements that EXECUTE IMMEDIATE has as texts, in a statement or a script of Spark. One in a
+    variable is not among them.
+    """
+    tokens = tokenize(text, strict=False)
+    triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
+    return [
+        unquote(third)
+        for first, second, third in triples
+        if (first.upper, second.upper, third.kind) == ("EXECUTE", "IMMEDIATE", "string")
+    ]
 
 
 def renamed_to(text: str) -> str:

@@ -32,7 +32,7 @@ def qualifiers_of(tokens: Sequence[Token]) -> frozenset[str]:
 
 def named_queries_of(tokens: Sequence[Token]) -> frozenset[str]:
     """The names of WITH queries, case-folded."""
-    return frozenset(name for name, _, _ in _named_queries(tokens))
+    return frozenset(name for name, *_ in _named_queries(tokens))
 
 
 def calls_of_tokens(tokens: Sequence[Token]) -> list[Call]:
@@ -54,8 +54,9 @@ def _is_parted(tokens: Sequence[Token], opening: int) -> bool:
 def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
     """The names in positions of relations, with their spans; not those of WITH queries."""
     names, hidden = [], list(_named_queries(tokens))
+    defined = {place for _, place, _, _ in hidden}
     for at, token in enumerate(tokens):
-        if token.kind not in ("word", "quoted") or token.upper in _NO_RELATION:
+        if at in defined or token.kind not in ("word", "quoted") or token.upper in _NO_RELATION:
             continue
         before = tokens[at - 1].upper if at else ""
         outer = tokens[at - 2].upper if at > 1 else ""
@@ -68,15 +69,15 @@ def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
             ):
                 name += "." + unquote(tokens[end + 2])
                 end += 2
-            seen = any(n == name.casefold() and first <= at < last for n, first, last in hidden)
+            seen = any(n == name.casefold() and first <= at < last for n, _, first, last in hidden)
             if not seen and (end + 1 >= len(tokens) or tokens[end + 1].text != "("):
                 names.append((name, Span(token.start, tokens[end].end)))
     return names
 
 
-def _named_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
-    """(folded name, the tokens from, to) of each WITH query and where its name stands for it: behind it, up
-    to the end of the parentheses around it; in WITH RECURSIVE in itself, too.
+def _named_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int, int]]:
+    """(folded name, the token that gives it, the tokens from, to) of each WITH query and where its name stands
+    for it: behind it, up to the end of the parentheses around it; in WITH RECURSIVE in itself, too.
     """
     closing, opened = dict[int, int](), list[int]()
     for at, token in enumerate(tokens):
@@ -97,7 +98,7 @@ def _named_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
             body += body < end and tokens[body].upper == "AS"
             if body not in closing:
                 break
-            yield name, (body if recursive else closing[body]), end
+            yield name, at, (body if recursive else closing[body]), end
             at = closing[body] + 2
             if at > end or tokens[at - 1].text != ",":
                 break

@@ -10,7 +10,14 @@ from streamsql.calls import Assign, Var
 from streamsql.definitions import SqlFunction, Table
 from streamsql.errors import NameFault, Note, RuleFault, Span, SyntaxFault
 from streamsql.feature_registry import extensions, planners
-from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
+from streamsql.language.spark_definitions import (
+    GLOBAL,
+    definition_named,
+    definition_of,
+    executed_texts,
+    inserted_into,
+    renamed_to,
+)
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.explain import Explain as ExplainStatement
@@ -113,6 +120,24 @@ def _spark(statement: Statement, context: Context) -> Plan:
         context.catalog.check_free(Name(name))
     with statement.origin.errors():
         text, streaming = lower_statement(statement.text, sources)
+    if streaming and executed_texts(statement.text):
+        raise RuleFault(
+            "EXECUTE IMMEDIATE runs no query over a stream",
+            detail="the console runs a query over a stream that stands in a statement",
+            proposal=f"{executed_texts(statement.text)[0].rstrip('; ')};",
+            span=statement.span,
+            code="NOT_ON_STREAMS",
+        )
+    is_global = defines.kind == "view" and defines.creates.startswith(GLOBAL)
+    if is_global and (streaming or sources.live):
+        name = defines.creates.removeprefix(GLOBAL)
+        raise RuleFault(
+            "a global view cannot read streams and live tables",
+            detail="Spark keeps it for all sessions: it would keep the rows that they have now",
+            proposal=f"{definition_named(statement.text, name, temporary=True)};",
+            span=statement.span,
+            code="NOT_ON_STREAMS",
+        )
     if streaming and defines.view_query and not defines.temporary:
         raise RuleFault(
             "a view over a stream is a stream",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.registry import ENDLESS
-from streamsql.errors import InputFault, RuleFault
+from streamsql.errors import Cancelled, InputFault, RuleFault
 from streamsql.features.verify.plan import Verification
 from streamsql.features.verify.statement import Verify
 from streamsql.language.tokens import quote_name
@@ -18,12 +19,14 @@ from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.row_differences import differences, with_counts
 from streamsql.runtime.engine.row_values import collect
+from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.queries.run import BUSY
 from streamsql.runtime.queries.start_checks import check_drivers
+from streamsql.secrets import redact_option
 
 SHOWN = 5
 """How many of the rows that are missing, or too many, an error lists."""
@@ -70,15 +73,23 @@ def _verify(parts: SessionParts, plan: Verification, statement: Verify) -> Done:
         )
     mode = _mode(parts, plan, statement)
     rows = [reader.all_rows(at) for at in range(plan.streams)]
-    expected = env["expected"](*rows)
-    sink_rows = _sink_rows(parts, plan, expected.schema, mode, env)
-    difference = _difference(_as_written(plan, expected, env), sink_rows, plan, mode)
+    settings = _other_settings(parts, plan)
+    try:
+        expected = env["expected"](*rows)
+        sink_rows = _sink_rows(parts, plan, expected.schema, mode, env)
+        difference = _difference(_as_written(plan, expected, env), sink_rows, plan, mode)
+    except Exception as error:
+        if not settings or isinstance(error, Cancelled):
+            raise
+        fault = translate(error)
+        fault.detail = "\n".join(filter(None, (fault.detail, *settings)))
+        raise fault from error
     of = count(difference.total, "row")
     if not difference.size:
         number = count(len(batches), "micro-batch")
         verified = f"{plan.query.name} is verified: {of}, those of its SELECT as a batch ({number})"
         return Done(message="; ".join([verified, *_lost(parts, plan)]))
-    because = [*_because(parts, plan, difference, rows, sink_rows, env, mode), *_lost(parts, plan)]
+    because = [*settings, *_because(parts, plan, difference, rows, sink_rows, env, mode), *_lost(parts, plan)]
     raise InputFault(
         f"{plan.query.name} has {of}, {difference.lacks} missing and {difference.extra} too many against its "
         "SELECT as a batch",
@@ -88,6 +99,26 @@ def _verify(parts: SessionParts, plan: Verification, statement: Verify) -> Done:
         span=statement.name.span,
         code="VERIFY_DIFFERS",
     )  # fmt: skip
+
+
+def _other_settings(parts: SessionParts, plan: Verification) -> list[str]:
+    """The settings of Spark with which the query was started in this session, where they are others now: the
+    batch has those of now.
+    """
+    running, now = parts.queries.all.get(plan.query.name.casefold()), parts.settings.changed
+    then = running.settings if running is not None and not running.is_refresh else now
+    keys = sorted(
+        {key for key in (*then, *now) if key.startswith("spark.sql.") and then.get(key) != now.get(key)}
+    )
+    default = parts.settings.start_conf()
+
+    def value(settings: Mapping[str, str], key: str) -> str:
+        return redact_option(key, settings.get(key) or default.get(key) or "its default")
+
+    return [
+        f"the query was started with {key} = {value(then, key)}, and the batch has {value(now, key)}"
+        for key in keys
+    ]
 
 
 def _check_idle(plan: Verification, statement: Verify) -> None:

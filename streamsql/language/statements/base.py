@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from streamsql.errors import Source, Span, SyntaxFault, did_you_mean
 from streamsql.language.durations import duration_of
+from streamsql.language.edits import edited
 from streamsql.language.grammar import Node, text_of
 from streamsql.language.origin import Origin
 from streamsql.language.tokens import tokenize
@@ -96,13 +98,16 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Column:
-    """A declared column; type is Spark's type text."""
+    """A declared column; type is Spark's type text; declared: the type as it was declared, where it is read
+    as another one.
+    """
 
     name: str
     type: str
     nullable: bool = True
     comment: str = ""
     span: Span = field(default=Span(0, 0), compare=False)
+    declared: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -274,7 +279,10 @@ def check_type(node: Node) -> None:
 
 def one_line(source: Source, node: Node) -> str:
     """A node's text without comments and line breaks; quoted text is not changed."""
-    text = text_of(source, node)
+    return _on_one_line(text_of(source, node))
+
+
+def _on_one_line(text: str) -> str:
     if text.isidentifier():
         return text  # most types: tokenizing them would be slow
     tokens = tokenize(text)
@@ -282,6 +290,25 @@ def one_line(source: Source, node: Node) -> str:
         " " if before.end < token.start else "" for before, token in zip(tokens, tokens[1:], strict=False)
     ]
     return "".join(part for pair in zip([t.text for t in tokens], [*gaps, ""], strict=True) for part in pair)
+
+
+_WITH_LENGTH = frozenset(("CHAR", "CHARACTER", "VARCHAR"))
+
+
+def _without_lengths(source: Source, kind: Node) -> str:
+    """A type with STRING in place of CHAR(n) and VARCHAR(n), which Spark does not read from a source
+    (UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING); "" for a type without these.
+    """
+
+    def places(node: Node) -> Iterator[Span]:
+        for part in node.parts:
+            if part.name == "TypeName" and part.value.upper() in _WITH_LENGTH:
+                yield node.span
+            yield from places(part)
+
+    start = kind.span.start
+    edits = [(span.start - start, span.end - start, "STRING") for span in places(kind)]
+    return _on_one_line(edited(text_of(source, kind), edits).text) if edits else ""
 
 
 def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
@@ -298,14 +325,16 @@ def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
         if name.casefold() in names:
             raise SyntaxFault(f"column {name} is declared twice", span=defined.span, code="DUPLICATE_NAME")
         names.add(name.casefold())
-        comment = part.get("Comment")
+        comment, declared = part.get("Comment"), one_line(source, kind)
+        read = _without_lengths(source, kind)
         columns.append(
             Column(
                 name,
-                one_line(source, kind),
+                read or declared,
                 not part.has("NotNull"),
                 comment.text("String") if comment else "",
                 defined.span,
+                declared if read else "",
             )
         )
     return tuple(columns)

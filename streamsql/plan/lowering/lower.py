@@ -16,7 +16,7 @@ from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.distinct_on import check_distinct_on
 from streamsql.language.likely_mistakes import likely_mistakes
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
-from streamsql.language.spark_definitions import has_query
+from streamsql.language.spark_definitions import executed_texts, has_query
 from streamsql.language.window_functions import check_window_functions
 from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
@@ -133,11 +133,15 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     """
     query = read_query(view_instead(text, sources.catalog))
     names = lower_own_relations(query, sources)
-    sources.register_functions(query.calls)
-    streaming = sources.register_names([*(n.name for n in query.names), *names.values()])
-    if streaming and query.relations:
+    queries = [query, *map(read_query, executed_texts(text))]
+    for inner in queries:
+        sources.register_functions(inner.calls)
+    named = [n.name for inner in queries for n in inner.names]
+    streaming = sources.register_names([*named, *names.values()])
+    relations = [r.name for inner in queries for r in inner.relations]
+    if streaming and relations:
         # Not by a column or an alias that has the name of a stream.
-        streaming = sources.register_names([*(r.name for r in query.relations), *names.values()])
+        streaming = sources.register_names([*relations, *names.values()])
     own = query.with_names(_by_place(query, names))
     if has_query(text) and (names or sources.views or sources.live):
         check_window_functions(query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from streamsql.catalog import Catalog
@@ -75,8 +76,16 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         path.value if path else None,
         code_of(using.reads or (), options),
         schema_file.value if schema_file else None,
-        notes=using.notes_of(stream),
+        notes=(*_read_otherwise(statement.columns), *using.notes_of(stream)),
     )
+
+
+def _read_otherwise(columns: tuple[Column, ...]) -> Iterator[Note]:
+    """Notes about columns whose declared type is read as another one."""
+    for column in columns:
+        if "(" in column.declared:
+            text = f"{column.name} {column.declared} is read as {column.type}: its length is not checked"
+            yield Note("READ_AS", text)
 
 
 def _stream_as_written(statement: CreateStream, using: Connector, context: Context) -> Stream:

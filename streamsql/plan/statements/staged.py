@@ -25,6 +25,7 @@ from streamsql.plan.statements.query_parts import QueryParts, with_hidden_keys
 from streamsql.plan.statements.query_run import run_plan
 from streamsql.plan.statements.refreshes import refresh_plan
 from streamsql.plan.streaming import stages
+from streamsql.plan.streaming.collations import has_collations
 from streamsql.plan.streaming.rules import Choice
 
 SELECT = "select"
@@ -88,7 +89,9 @@ def with_stages(run: Run, sink: Sink, body: Fragment, context: Context, *, inser
     known and it can be split. Where stages are off, it has the statements that do the same. sink: limits the
     rows; inserts: as in `staged`.
     """
-    if run.shape.complete and not joins_in_the_optimizer(read_query(body.text)):
+    query = read_query(body.text)
+    collated = has_collations(query.words, run.reads.streams)
+    if run.shape.complete and not joins_in_the_optimizer(query) and not collated:
         return run
     fault = RuleFault("", code=OUTPUT_MODE)
     try:
@@ -109,6 +112,9 @@ def stage_run(query: Query, retain: int, context: Context) -> Run | None:
         if sources.live or joins_in_the_optimizer(read_query(query.text)):
             return None
         if any(note.code == "FIRST_ROW_KEPT" for note in sources.notes):
+            return None
+        groups = any(op.kind in ("aggregate", "distinct", "distinct_on") for op in lowered.shape.ops)
+        if groups and has_collations(read_query(query.text).words, sources.streams.values()):
             return None
         target = Target(sink, lowered.shape)
         run = run_plan(query, QueryParts(body, sources, lowered, (target,)), context)

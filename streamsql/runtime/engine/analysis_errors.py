@@ -68,8 +68,13 @@ def explained(
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = named("relationName").removeprefix(_DEFAULT)
         schema, _, table = name.rpartition(".")
-        hint = _first_schema(schema, table) or did_you_mean(name, relations) or _RELATIONS
-        place = place_of_relation(text, name)
+        names, place = list(relations), place_of_relation(text, name)
+        if name.casefold() in (relation.casefold() for relation in names):
+            hint = (
+                f"SELECT … FROM {quote_name(name)}: a statement reads streams and live tables that it names"
+            )
+            return Explained(f"Spark does not see {name} here", hint, span=place, relation=name)
+        hint = _first_schema(schema, table) or did_you_mean(name, names) or _RELATIONS
         return Explained(f"there is no stream, table or view {name}", hint, span=place, relation=name)
     if condition == "SCHEMA_NOT_FOUND":
         name = named("schemaName").removeprefix("spark_catalog.")

@@ -83,17 +83,41 @@ def still_called(parts: SessionParts, plan: Drop) -> tuple[Note, ...]:
 
 
 def with_setting(parts: SessionParts, key: str) -> tuple[Note, ...]:
-    """A note about the running queries that keep a setting of Spark as it was when they started. A live table
-    over live tables does not: each refresh takes the settings of its moment.
+    """Notes about the running queries that keep a setting of Spark as it was when they started, also in their
+    stages, and about those that take it when they are computed again, from live tables.
     """
     if not key.casefold().startswith("spark.sql."):
         return ()
-    names = _running(parts, (query.name for query in parts.catalog.queries.values() if not query.inputs))
-    if key.casefold() not in _OF_CHECKPOINT:
-        return go_on(names, key)
-    ops = {name: parts.queries.all[name.casefold()].plan.shape.ops for name in names}
-    stateful = [name for name in names if any(op.kind in STATEFUL for op in ops[name])]
-    return go_on(stateful, key, " FROM BEGINNING")
+    catalog = parts.catalog
+    from_tables = {q.name for q in catalog.queries.values() if q.inputs and not catalog.stages_of(q.name)}
+    names = _running(parts, (query.name for query in catalog.queries.values()))
+    keeping = [name for name in names if name not in from_tables]
+    if key.casefold() in _OF_CHECKPOINT:
+        stateful = [name for name in keeping if _keeps_state(parts, name)]
+        return go_on(stateful, key, " FROM BEGINNING")
+    return (*go_on(keeping, key), *_next_time([name for name in names if name in from_tables], key))
+
+
+def _keeps_state(parts: SessionParts, name: str) -> bool:
+    running = parts.queries.all[name.casefold()]
+    return any(op.kind in STATEFUL for plan in (running.plan, *running.stages) for op in plan.shape.ops)
+
+
+def _next_time(names: list[str], key: str) -> tuple[Note, ...]:
+    """A note about queries over live tables, which take a setting once their inputs change."""
+    if not names:
+        return ()
+    first, take = quote_name(names[0]), "takes" if len(names) == 1 else "take"
+    text = f"{_listed(names)} {take} {key} once {'its' if len(names) == 1 else 'their'} inputs change"
+    again = f"STOP QUERY {first}; START QUERY {first}; computes it now"
+    return (Note("OLD_DEFINITION", f"{text}: {again}{_OTHERS if len(names) > 1 else ''}"),)
+
+
+_OTHERS = " (and so for the others)"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:
@@ -102,11 +126,9 @@ def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:
     """
     if not names:
         return ()
-    listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    first = quote_name(names[0])
-    others = " (and so for the others)" if len(names) > 1 else ""
+    first, others = quote_name(names[0]), _OTHERS if len(names) > 1 else ""
     text = (
-        f"{listed} still run{'s' if len(names) == 1 else ''} with {what} as it was before: "
+        f"{_listed(names)} still run{'s' if len(names) == 1 else ''} with {what} as it was before: "
         f"STOP QUERY {first}; START QUERY {first}{began}; starts with the new one{others}"
     )
     return (Note("OLD_DEFINITION", text),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from streamsql.error_codes import OUTPUT_MODE
@@ -13,13 +12,14 @@ from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.queries.plan_checks import check_runs, streaming_nodes
 
 _MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
 
 def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
     """The first output mode of a plan that Spark accepts for its result. Raises RuleFault."""
-    _check_maps(plan, result)
+    check_runs(plan, spark, result)
     refusals: list[StreamsqlError] = []
     for choice in plan.choices:
         trigger = plan.query.trigger.kind if plan.query.trigger else ""
@@ -35,31 +35,6 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals.append(placed(refusal, plan))
     # A refusal in every output mode tells more than a refusal in one.
     raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
-
-
-def _check_maps(plan: Run, result: Any) -> None:
-    """Raise RuleFault for groups by a map whose values may be NULL and are numbers or the like: Spark's
-    generated code takes NULL there for 0, and puts the groups together.
-    """
-    texts = [plan.query.text, *(stream.query for stream in plan.reads.streams if stream.query)]
-    maps = any(c.type.upper().startswith("MAP") for stream in plan.reads.streams for c in stream.columns)
-    if not maps and not any("map" in word for text in texts for word in read_query(text).words):
-        return
-    nodes = streaming_nodes(result._jdf.queryExecution().analyzed())
-    for keys in (node.groupingExpressions() for node in nodes if node.nodeName() == "Aggregate"):
-        for at in range(keys.size()):
-            kind = keys.apply(at).dataType()
-            if kind.typeName() != "map" or not kind.valueContainsNull():
-                continue
-            if kind.valueType().typeName() in ("string", "binary", "array", "map", "struct", "variant"):
-                continue
-            raise RuleFault(
-                "groups by a map whose values may be NULL are not told apart",
-                detail="Spark puts the groups of the values NULL and 0 together",
-                hint="GROUP BY map_entries(m)",
-                span=plan.body_span,
-                code="WRONG_TYPE",
-            )
 
 
 def _may_gain_joins(plan: Run) -> bool:
@@ -93,15 +68,6 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run) -> RuleFault | N
         span=plan.body_span,
         code="NOT_ON_STREAMS",
     )
-
-
-def streaming_nodes(plan: Any) -> Iterator[Any]:
-    """The nodes of a plan of Spark whose rows are those of a stream."""
-    if plan.isStreaming():
-        yield plan
-    children = plan.children()
-    for at in range(children.size()):
-        yield from streaming_nodes(children.apply(at))
 
 
 def _loses_rows(result: Any) -> RuleFault | None:

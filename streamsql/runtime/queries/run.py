@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,7 +49,8 @@ class Running:
     of restarts in a row before this run; again_at: when the next one is, by time.monotonic(), which comes
     without a fault where columns of an input have changed. on_fault: is called once the fault of the query is
     known. ended_with_spark: it would still run, had Spark not ended.
-    record: records the query in its checkpoint, so that it can be resumed.
+    record: records the query in its checkpoint, so that it can be resumed. settings: those of Spark that the
+    session had at its start, beside those of the start of Spark.
     """
 
     plan: Run
@@ -78,6 +79,7 @@ class Running:
     lock: threading.Lock = field(default_factory=threading.Lock)
     ended_with_spark: bool = False
     record: Callable[[], None] = lambda: None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def mode_notes(self) -> tuple[Note, ...]:

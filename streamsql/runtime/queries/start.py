@@ -39,6 +39,7 @@ from streamsql.runtime.queries.new_generations import (
     record_checkpoint,
 )
 from streamsql.runtime.queries.null_columns import follow_null_columns
+from streamsql.runtime.queries.plan_checks import reads_variable, unresolved_variable
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.queries.progress_reports import Output, TableOutput
 from streamsql.runtime.queries.promoted_rows import write_promoted_rows
@@ -169,6 +170,9 @@ class RefreshStart:
         try:
             self.schema = analysed(self.parts, self.plan)
         except Exception as error:
+            variable = unresolved_variable(self.parts.spark, error)
+            if variable:
+                raise reads_variable(self.plan, variable) from error
             if self.new or self.plan.stages:
                 raise
             raise changed_input(error, self.plan) from error
@@ -379,6 +383,7 @@ class StreamingStart:
             plan, env, self.choice, self.facts, self.code, self.write_late, self.folder
         )
         self.running.notes = (*self.notes, *self.running.notes)
+        self.running.settings = dict(parts.settings.changed)
         self.running.reports.output = self.output or self.running.reports.output
 
     def write_late(self, running: Running) -> None:

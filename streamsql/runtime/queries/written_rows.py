@@ -19,7 +19,7 @@ from streamsql.runtime.live.journal import LiveTables, UnfitRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.recorded_progress import Recorded, misfit
 from streamsql.runtime.queries.new_generations import Generation
-from streamsql.runtime.queries.output_mode import streaming_nodes
+from streamsql.runtime.queries.plan_checks import streaming_nodes
 from streamsql.runtime.queries.program_parts import QueryParts
 from streamsql.runtime.workspace.generations import rows_in
 
