@@ -76,7 +76,7 @@ def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
 
 
 def _named_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int, int]]:
-    """(folded name, the token that gives it, the tokens from, to) of each WITH query and where its name stands
+    """(folded name, the token that gives it, the tokens from, to) of each WITH query, where its name stands
     for it: behind it, up to the end of the parentheses around it; in WITH RECURSIVE in itself, too.
     """
     closing, opened = dict[int, int](), list[int]()

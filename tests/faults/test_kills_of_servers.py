@@ -203,9 +203,10 @@ class Servers:
         while not self.running():
             assert self.process.poll() is None, self.words.read_text()
             assert time.monotonic() < deadline, f"{self.status()}\n{self.words.read_text()}"
-            known = set(self.status().get("queries", {}).values())
-            if self.stopping and "stopped" in known and "stopping" not in known:
-                again = Console(self.folder, "START QUERY ALL;")
+            queries = self.status().get("queries", {})
+            stopped = [name for name, status in queries.items() if status == "stopped"]
+            if self.stopping and stopped and "stopping" not in queries.values():
+                again = Console(self.folder, "".join(f"START QUERY {name};" for name in stopped))
                 assert again.process.wait(PATIENCE) == 0 or again.said("is still stopping"), again.words
             time.sleep(0.1)
 
