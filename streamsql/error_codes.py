@@ -172,6 +172,7 @@ NOTES = {
     "CHANGE_ACCEPTED": "a query has changed since its checkpoint was created, as the statement accepts",
     "CHECKPOINT_HERE": "a query that was exported runs in this console, with its checkpoint",
     "CHECKPOINT_KEPT": "the old checkpoint of a query is kept in another folder",
+    "CLIENT_SETTINGS": "a query that a client of a server has started has settings of the client",
     "CODE_CHANGED": "the Python code of a query has changed since its checkpoint was written",
     "COLUMNS_GONE": "columns of a stream are no longer in its source",
     "COLUMNS_TAKEN_UP": "queries go on with the new columns of a stream that was altered",

@@ -191,7 +191,11 @@ def test_a_query_starts_with_its_clients_settings_and_no_other_client_sees_them(
     monkeypatch.setattr(Queries, "launch", launch)
     run(one, "SET spark.sql.session.timeZone = Asia/Tokyo;")
     run(one, "CREATE TEMPORARY VIEW noon AS SELECT hour(TIMESTAMP'2024-05-01 00:00:00Z') AS hour;")
-    run(one, "CREATE LIVE TABLE hours AS SELECT word, hour(timestamp_seconds(0)) AS h FROM words;")
+    started = run(one, "CREATE LIVE TABLE hours AS SELECT word, hour(timestamp_seconds(0)) AS h FROM words;")
+    assert notes_of(started)[-1] == (
+        "hours runs with spark.sql.session.timeZone = Asia/Tokyo of this client; a restart of the server starts "
+        "it with its own settings"
+    )
     zone = rows_of(host.session, "SELECT current_timezone();")[0][0]
     assert seen == [rows_of(other, f"SELECT '{zone}', hour(TIMESTAMP'2024-05-01 00:00:00Z');")]
     run(one, "AWAIT QUERY hours IDLE;")
@@ -199,7 +203,10 @@ def test_a_query_starts_with_its_clients_settings_and_no_other_client_sees_them(
     # The view is shared, and keeps the settings with which it was created, as Spark's views do.
     assert rows_of(other, "SELECT * FROM noon;") == [(9,)]
     assert host.session.queries.all["hours"].status() == "running"
-    run(other, "DROP QUERY hours; DROP VIEW noon;")
+    run(other, "CREATE LIVE TABLE over_hours AS SELECT max(h) AS h FROM hours; AWAIT QUERY over_hours IDLE;")
+    [note] = notes_of(run(one, "SET spark.sql.ansi.enabled = false;"))
+    assert "hours, over_hours still run with spark.sql.ansi.enabled as it was before" in note
+    run(other, "DROP QUERY over_hours; DROP QUERY hours; DROP VIEW noon;")
 
 
 @pytest.mark.slow

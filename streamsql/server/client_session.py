@@ -23,6 +23,7 @@ from streamsql.runtime.engine.spark_commands import changing_commands
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.program_parts import Newest
 from streamsql.runtime.session import StatementSession
+from streamsql.secrets import redact_option
 
 _DEFINING = threading.Lock()
 """Held by a statement that only defines a name: two clients do not define the same one at a time."""
@@ -68,6 +69,8 @@ class ClientSession(StatementSession):
         parts = self.parts.under(cancel or CancelToken())
         with _turn(statement, parts.cancel), self._settings_for(statement, parts) as parts:
             result = self.execute_with(statement, parts)
+        if isinstance(result, Started) and parts.has_own_settings:
+            result = replace(result, notes=(*result.notes, *self._kept_by(result)))
         if self.read_only and isinstance(result, Live):
             return replace(result, keep=None)
         return result
@@ -101,6 +104,19 @@ class ClientSession(StatementSession):
         own: dict[str, str | None] = {k: v for k, v in mine.items() if base.get(k) != v}
         later = {k: v for k, v in before.items() if k not in base}
         return own | {k: later.get(k) for k in base if k not in mine}
+
+    def _kept_by(self, started: Started) -> Iterator[Note]:
+        """A note about the settings of this client that its queries have."""
+        mine, catalog = self._own_settings(), self.parts.catalog
+        own = [f"{key} = {redact_option(key, value)}" for key, value in mine.items() if value is not None]
+        own = sorted(setting for setting in own if setting.startswith("spark.sql."))
+        names = [name for name in started.queries if name.casefold() in catalog.queries]
+        if own and names:
+            run, them = ("runs", "it") if len(names) == 1 else ("run", "them")
+            text = f"{', '.join(names)} {run} with {', '.join(own)} of this client"
+            yield Note(
+                "CLIENT_SETTINGS", f"{text}; a restart of the server starts {them} with its own settings"
+            )
 
     @contextlib.contextmanager
     def _settings_for(self, statement: Statement, parts: SessionParts) -> Iterator[SessionParts]:

@@ -84,12 +84,14 @@ def still_called(parts: SessionParts, plan: Drop) -> tuple[Note, ...]:
 
 def with_setting(parts: SessionParts, key: str) -> tuple[Note, ...]:
     """Notes about the running queries that keep a setting of Spark as it was when they started, also in their
-    stages, and about those that take it when they are computed again, from live tables.
+    stages, and about those that take it when they are computed again, from live tables. Those take none of a
+    client's own.
     """
     if not key.casefold().startswith("spark.sql."):
         return ()
     catalog = parts.catalog
     from_tables = {q.name for q in catalog.queries.values() if q.inputs and not catalog.stages_of(q.name)}
+    from_tables = set() if parts.has_own_settings else from_tables
     names = _running(parts, (query.name for query in catalog.queries.values()))
     keeping = [name for name in names if name not in from_tables]
     if key.casefold() in _OF_CHECKPOINT:

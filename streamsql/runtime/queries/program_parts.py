@@ -82,6 +82,11 @@ class BatchWrites:
             lock.release()
 
 
+def _shared(spark: Any) -> Any:
+    """The session of Spark that all statements share."""
+    return spark
+
+
 @dataclass(frozen=True)
 class QueryParts:
     """The parts of a session that programs and queries need. All statements share them, except `cancel`.
@@ -109,7 +114,7 @@ class QueryParts:
     times: Callable[[], bool]
     generations: Callable[[], int]
     staged_rate: Callable[[], int]
-    variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
+    variant: Callable[[Any], Any] = field(default=_shared, kw_only=True)
     open_change: list[str] = field(default_factory=list, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)
@@ -119,6 +124,11 @@ class QueryParts:
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""
         return replace(self, cancel=cancel)
+
+    @property
+    def has_own_settings(self) -> bool:
+        """Whether the statement is one of a client with settings of its own."""
+        return self.variant is not _shared
 
     @property
     def spark(self) -> Any:
