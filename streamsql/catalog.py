@@ -336,8 +336,10 @@ class Catalog:
         functions: dict[str, Function | SqlFunction] = {**self.sql_functions, **self.functions}
         return _get(functions, name, "function")
 
-    def check_free(self, name: Name) -> None:
-        """Raise NameFault when a stream, sink or live table of that name exists."""
+    def check_free(self, name: Name, new: str = "") -> None:
+        """Raise NameFault when a stream, sink or live table of that name exists. new: the kind of what is to
+        be created, where it is one of these.
+        """
         key = name.value.casefold()
         if key in self.streams:
             kind = "stream"
@@ -347,9 +349,10 @@ class Catalog:
             if (fault := self.only_staged(name)) is not None:
                 raise fault
             return
+        other = "CREATE OR REPLACE …" if new == kind else "another name"
         raise NameFault(
             f"there is already a {kind} {name.value}",
-            hint=f"CREATE OR REPLACE …, or DROP {kind.upper()} {name.value};",
+            hint=f"{other}, or DROP {kind.upper()} {quote_name(name.value)};",
             span=name.span,
             code="ALREADY_EXISTS",
         )

@@ -207,3 +207,61 @@ def test_char_and_varchar_of_a_stream_are_read_as_string(console: Console, tmp_p
     assert notes_of(plain) == ()
     console.run("INSERT INTO plain VALUES ('x');")
     assert console.rows("SELECT varchar FROM plain;") == [("x",)]
+
+
+def test_a_script_of_spark_does_not_write_into_streams(console: Console) -> None:
+    console.run(COUNTS)
+    with pytest.raises(
+        StreamsqlError, match="s is a stream: a script of Spark does not write into it"
+    ) as caught:
+        console.run("BEGIN DECLARE i INT DEFAULT 1; INSERT INTO s VALUES ('w', i); END;")
+    assert caught.value.hint == "INSERT INTO s … outside of BEGIN … END"
+    with pytest.raises(StreamsqlError, match="cannot read the statement at 'LIVE'") as caught:
+        console.run("BEGIN CREATE LIVE TABLE u AS SELECT k FROM s; END;")
+    assert caught.value.hint == "statements of the console stand outside of BEGIN … END"
+    console.run("BEGIN CREATE TABLE plain (k STRING); INSERT INTO plain VALUES ('x'); END;")
+    assert console.rows("SELECT * FROM plain;") == [("x",)]
+    console.run("DROP TABLE plain;")
+
+
+@pytest.mark.parametrize(
+    ("insert", "fact", "hint"),
+    [
+        ("VALUES ('x')", "the rows have 1 value, for 2 columns", "INSERT INTO name (column, …) names"),
+        ("SELECT 'x', 1, 2", "the rows have 3 values, for 2 columns", ""),
+    ],
+)
+def test_rows_of_another_width_are_counted(console: Console, insert: str, fact: str, hint: str) -> None:
+    console.run(COUNTS)
+    with pytest.raises(StreamsqlError, match=fact) as caught:
+        console.run(f"INSERT INTO s {insert};")
+    assert (caught.value.hint or "").startswith(hint) and bool(caught.value.hint) == bool(hint)
+    console.run("INSERT INTO s (k) VALUES ('x');")
+
+
+def test_stream_before_a_live_table_is_refused(console: Console) -> None:
+    console.run(COUNTS)
+    with pytest.raises(StreamsqlError, match="t is a live table, not a stream") as caught:
+        console.run("SELECT * FROM STREAM t;")
+    assert caught.value.hint == "WATCH t; or FROM t without STREAM"
+
+
+@pytest.mark.parametrize(
+    ("create", "hint"),
+    [
+        ("CREATE OR REPLACE TABLE t AS SELECT 1", "another name, or DROP LIVE TABLE t;"),
+        ("CREATE OR REPLACE TEMPORARY VIEW s AS SELECT 1", "another name, or DROP STREAM s;"),
+        ("CREATE OR REPLACE STREAM t (a INT) USING values", "another name, or DROP LIVE TABLE t;"),
+        ("CREATE STREAM s (a INT) USING values", "CREATE OR REPLACE …, or DROP STREAM s;"),
+        ("CREATE LIVE TABLE t AS SELECT k FROM s", "CREATE OR REPLACE …, or DROP LIVE TABLE t;"),
+    ],
+)
+def test_a_name_in_use_is_offered_for_replacement_by_its_own_kind_only(
+    console: Console, create: str, hint: str
+) -> None:
+    console.run(COUNTS)
+    with pytest.raises(StreamsqlError, match="there is already a") as caught:
+        console.run(f"{create};")
+    assert caught.value.hint == hint
+    if hint.startswith("CREATE OR REPLACE"):
+        console.run(f"{create.replace('CREATE', 'CREATE OR REPLACE')};")

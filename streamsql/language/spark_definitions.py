@@ -200,6 +200,20 @@ def added_file(text: str) -> str:
     return unquote(tokens[2]) if len(tokens) == 3 else text[tokens[2].start : tokens[-1].end]
 
 
+def inner_targets(text: str) -> Iterator[tuple[str, Span]]:
+    """The names of the tables into which the INSERTs of a script of Spark (BEGIN … END) write, with their
+    places.
+    """
+    tokens = tokenize(text, strict=False)
+    if not tokens or tokens[0].upper != "BEGIN":
+        return
+    for at in range(1, len(tokens) - 2):
+        if tokens[at].upper == "INSERT" and tokens[at + 1].upper in ("INTO", "OVERWRITE"):
+            rest = tokens[at + 2 + (tokens[at + 2].upper == "TABLE") :]
+            if name := _name(rest):
+                yield ".".join(name), rest[0].span
+
+
 def executed_texts(text: str) -> list[str]:
     """The statements that EXECUTE IMMEDIATE has as texts, in a statement or a script of Spark. One in a
     variable is not among them.

@@ -25,6 +25,10 @@ SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
 """Spark's own condition for a text that its grammar does not take."""
 
 
+_OF_CONSOLE = frozenset(("LIVE", "STREAM", "SINK", "QUERY", "WATCH", "STOP", "AWAIT", "START"))
+"""Words at which Spark stops in a statement of the console."""
+
+
 class Unreadable(NamedTuple):
     """Why Spark cannot read a statement, as far as its words tell; span: the words at fault, None where it is
     the place at which Spark stops.
@@ -41,6 +45,8 @@ def unreadable(text: str, offset: int, near: str, more: str = "") -> Unreadable:
     there, in quotes; more: what else Spark says.
     """
     message = f"Spark cannot read the statement at {near}{more}"
+    if near.strip("'").upper() in _OF_CONSOLE and text.lstrip()[:5].upper() == "BEGIN":
+        return Unreadable(message, "statements of the console stand outside of BEGIN … END")
     misspelt = misspelt_clause(text, offset)
     if misspelt:
         return Unreadable(message, f"did you mean {misspelt[1]}?", span=misspelt[0])

@@ -56,7 +56,7 @@ from streamsql.plan.statements.existing import (
 from streamsql.plan.statements.inserts import insert_set
 from streamsql.plan.statements.queries import create_live_table, select, watched_query
 from streamsql.plan.statements.query_run import beginning
-from streamsql.plan.statements.spark_targets import check_target, description
+from streamsql.plan.statements.spark_targets import check_inner_targets, check_target, description
 from streamsql.plan.statements.staged_query import insert
 
 __all__ = ["beginning", "plan", "start_plan"]
@@ -114,6 +114,7 @@ def _spark(statement: Statement, context: Context) -> Plan:
     if doubt and context.catalog.target(inserted_into(statement.text)):
         raise doubt
     check_target(statement, context)
+    check_inner_targets(statement, context)
     sources = context.sources()
     name = defines.creates or renamed_to(statement.text)
     if name and defines.kind != "function" and context.catalog.relation(name):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streamsql.calls import Attr, Node, Var, expr, links_of
 from streamsql.definitions import Sink
-from streamsql.errors import Note, Span
+from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.query import Block, Body, ConsoleRelation, Join, LateralView, Relation, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import names_of_kind
@@ -256,6 +256,14 @@ class Relations(HiddenKeys):
             return Frame(*self.ctes[name.casefold()])
         entry = self.sources.catalog.relation(name)
         table = written if "`" in written else name
+        if as_stream and isinstance(entry, Sink) and entry.is_live:
+            raise RuleFault(
+                f"{name} is a live table, not a stream",
+                detail="a query over a live table follows it",
+                hint=f"WATCH {quote_name(entry.name)}; or FROM {quote_name(entry.name)} without STREAM",
+                span=span,
+                code="WRONG_KIND",
+            )
         if as_stream and (entry is None or isinstance(entry, Sink)):
             view = self.sources.catalog.tables.get(name.casefold())
             shape = Shape(True, complete=view is None or not view.streaming)

@@ -47,7 +47,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         and not statement.if_not_exists
         or statement.name.value.casefold() in context.catalog.sinks
     ):
-        context.catalog.check_free(statement.name)
+        context.catalog.check_free(statement.name, "stream")
     if statement.query:
         return _stream_of_query(statement, context)
     assert statement.connector
@@ -276,7 +276,7 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
     if not (statement.or_replace or statement.if_not_exists) or (
         statement.name.value.casefold() in context.catalog.streams
     ):
-        context.catalog.check_free(statement.name)
+        context.catalog.check_free(statement.name, "sink")
     using = connector(statement.connector, "write")
     check_options(using, using.writes or (), statement.options, statement.connector)
     check_format(statement.format, using)

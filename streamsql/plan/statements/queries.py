@@ -134,10 +134,10 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     if is_staged(name.value):
         context = context.of_staged_change()
     if not statement.or_replace and not statement.if_not_exists:
-        context.catalog.check_free(name)
+        context.catalog.check_free(name, "live table")
         check_query_free(name, context)
     elif name.value.casefold() in context.catalog.streams or context.catalog.is_new(name.value):
-        context.catalog.check_free(name)
+        context.catalog.check_free(name, "live table")
     if statement.checkpoint:
         raise no_checkpoint(statement.checkpoint)
     since = since_of(statement, context)
@@ -233,7 +233,7 @@ def _new_name(statement: CreateLiveTable, context: Context) -> str:
     if name.value.casefold() in catalog.sinks or not (change or context.open_change):
         return ""
     if change is None:
-        catalog.check_free(name)
+        catalog.check_free(name, "live table")
         check_query_free(name, context)
     elif not statement.or_replace and not statement.if_not_exists:
         raise NameFault(

@@ -17,6 +17,7 @@ from streamsql.language.spark_definitions import (
     added_columns,
     described,
     dropped_columns,
+    inner_targets,
     renamed_to,
     target_of,
 )
@@ -42,6 +43,20 @@ def check_target(statement: Statement, context: Context) -> None:
     if fault:
         fault.span = statement.origin.span(target.span)
         raise fault
+
+
+def check_inner_targets(statement: Statement, context: Context) -> None:
+    """Raise RuleFault for a script of Spark (BEGIN … END) that inserts into a stream, sink or live table."""
+    for name, span in inner_targets(statement.text):
+        entry = context.catalog.target(name)
+        if entry:
+            raise RuleFault(
+                f"{name} is a {_kind(entry)}: a script of Spark does not write into it",
+                detail="Spark runs the statements between BEGIN and END by itself",
+                hint=f"INSERT INTO {quote_name(entry.name)} … outside of BEGIN … END",
+                span=statement.origin.span(span),
+                code="WRONG_KIND",
+            )
 
 
 _OF_PARTITIONS = frozenset(("SHOW PARTITIONS", "MSCK REPAIR TABLE", "REPAIR TABLE"))

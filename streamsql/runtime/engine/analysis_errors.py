@@ -13,6 +13,7 @@ from streamsql.language.places import any_of_array, place_of_relation, text_as_r
 from streamsql.language.reference import functions
 from streamsql.language.spark_syntax import missing_end_in, unreadable
 from streamsql.language.tokens import quote_name
+from streamsql.results import counted
 
 _DEFAULT = "spark_catalog.default."
 _RELATIONS = "SHOW STREAMS; and SHOW TABLES; list them"
@@ -110,6 +111,12 @@ def explained(
         return Explained(
             f"{what} is neither aggregated nor in GROUP BY", proposal=grouped[0], span=grouped[1]
         )
+    if condition == "ASSIGNMENT_ARITY_MISMATCH" and text.lstrip()[:6].upper() == "INSERT":
+        # toDF gives the number of the rows' values as that of the targets.
+        values, columns = (int(parameters.get(key, "0")) for key in ("numTarget", "numExpr"))
+        fact = f"the rows have {counted(values, 'value')}, for {counted(columns, 'column')}"
+        fewer = "INSERT INTO name (column, …) names the columns that have a value; the others are NULL"
+        return Explained(fact, fewer if values < columns else "")
     if condition == "UNSUPPORTED_TIME_TYPE":
         return Explained("the type TIME is switched off", USE_TIME)
     if condition == "INVALID_ARRAY_INDEX":
