@@ -289,7 +289,7 @@ DEFINITIONS = [
     ),
     (
         "ALTER SOURCE clicks ADD COLUMN user TEXT, ADD page VARCHAR(20)",
-        "ALTER STREAM clicks ADD COLUMNS (user STRING, page VARCHAR(20));",
+        "ALTER STREAM clicks ADD COLUMNS (user STRING, page STRING);",
     ),
     (
         "ALTER TABLE clicks ADD (a INT, b ARRAY<INT>)",

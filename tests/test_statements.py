@@ -223,7 +223,7 @@ def test_check_knows_what_a_statement_refers_to(statement: str, fault: str, tmp_
     [
         ("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 1", Definition(creates="v", temporary=True)),
         ("/* a */ create -- b\n temp view `v w` AS SELECT 1", Definition(creates="v w", temporary=True)),
-        ("CREATE GLOBAL TEMP VIEW g AS SELECT 1", Definition(creates="g", temporary=True)),
+        ("CREATE GLOBAL TEMP VIEW g AS SELECT 1", Definition(creates="global_temp.g", temporary=True)),
         (
             "CREATE VIEW v(a) AS SELECT 'TEMPORARY VIEW x'",
             Definition("v", view_query="SELECT 'TEMPORARY VIEW x'"),
