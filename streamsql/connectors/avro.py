@@ -7,6 +7,8 @@ from streamsql.connectors.parquet import REBASE_MODES
 
 class Avro(FileConnector):
     name = "avro"
+    file_format = "org.apache.spark.sql.avro.AvroFileFormat"
+    not_written = "collate"
     skips_rows = True
     help = "directories of Avro files"
     codecs = ("uncompressed", "deflate", "snappy", "bzip2", "xz", "zstandard")

@@ -151,7 +151,8 @@ class Connector:
     a micro-batch that batch_writer writes again is there once. not_known: a property of its streams or sinks,
     "read" or "write", and what only Spark or its format knows of it. received: the console itself receives
     what its streams read, and keeps it in their folders. offset_options: the options between whose offsets
-    `at_rest` reads, as JSON, where the offsets of the stream are read again by them.
+    `at_rest` reads, as JSON, where the offsets of the stream are read again by them. no_types: the types, by
+    their first word, that Spark does not read in this format, neither from files nor in messages.
     """
 
     name = ""
@@ -177,6 +178,7 @@ class Connector:
     not_known: tuple[tuple[str, str, str], ...] = ()
     received = False
     offset_options: tuple[str, str] | None = None
+    no_types: frozenset[str] = frozenset()
 
     def format_of(self, stream: Stream) -> str:
         """The format of a stream's messages; empty when the connector has no formats."""

@@ -8,7 +8,9 @@ from streamsql.definitions import Stream
 
 class Csv(FileConnector):
     name = "csv"
+    file_format = "org.apache.spark.sql.execution.datasources.csv.CSVFileFormat"
     help = "directories of delimited text"
+    no_types = frozenset(("ARRAY", "MAP", "STRUCT", "VOID", "GEOMETRY", "GEOGRAPHY"))
     own = (
         *COLUMN_OPTIONS,
         OptionSpec("header", "the first line holds the column names", "boolean", default="false"),

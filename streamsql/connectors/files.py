@@ -99,8 +99,13 @@ class FileConnector(Connector):
     """A directory of files of one format. Writing is append only (Spark guide: File sink).
 
     skips_rows: whether its reader leaves out rows that a filter drops. own: the format's own options;
-    read_only, write_only: names of those that one side knows only.
+    read_only, write_only: names of those that one side knows only. file_format: the class of Spark that
+    writes it, which knows the types that it takes; not_written: a pattern of the types, as Spark's
+    simpleString has them, that this class says it takes, and that fail.
     """
+
+    file_format = ""
+    not_written = ""
 
     modes = ("append",)
     infers_columns = True

@@ -11,7 +11,9 @@ from streamsql.definitions import Stream
 
 class Json(FileConnector):
     name = "json"
+    file_format = "org.apache.spark.sql.execution.datasources.json.JsonFileFormat"
     help = "directories of JSON lines"
+    no_types = frozenset(("GEOMETRY", "GEOGRAPHY"))
     line_formats = (debezium.FORMAT,)
     own = (
         *COLUMN_OPTIONS,

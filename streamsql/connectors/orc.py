@@ -6,6 +6,7 @@ from streamsql.connectors.files import FileConnector
 
 class Orc(FileConnector):
     name = "orc"
+    file_format = "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat"
     skips_rows = True
     help = "directories of ORC files"
     codecs = ("none", "uncompressed", "zstd", "snappy", "zlib", "lz4", "lzo", "brotli")

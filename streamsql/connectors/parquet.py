@@ -8,6 +8,7 @@ REBASE_MODES = ("EXCEPTION", "CORRECTED", "LEGACY")
 
 class Parquet(FileConnector):
     name = "parquet"
+    file_format = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
     skips_rows = True
     help = "directories of Parquet files"
     codecs = ("none", "uncompressed", "snappy", "gzip", "zstd", "lz4", "lz4_raw", "brotli", "lzo")

@@ -8,6 +8,7 @@ from streamsql.language.statements.base import Column
 
 class Text(FileConnector):
     name = "text"
+    file_format = "org.apache.spark.sql.execution.datasources.text.TextFileFormat"
     help = "directories of lines, as one column value"
     infers_columns = False
     fixed_columns = (Column("value", "STRING"),)

@@ -16,7 +16,10 @@ _SHARED = tuple(
 
 class Xml(FileConnector):
     name = "xml"
+    file_format = "org.apache.spark.sql.execution.datasources.xml.XmlFileFormat"
+    not_written = "interval"
     help = "directories of XML files; each element of the name rowTag is a row"
+    no_types = frozenset(("GEOMETRY", "GEOGRAPHY"))
     own = (
         OptionSpec("rowTag", "the element that is a row", required=True),
         *_SHARED,

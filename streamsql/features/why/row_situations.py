@@ -164,17 +164,20 @@ def _texts(evidence: Evidence, stream: Stream) -> list[str]:
     return [r[0] for r in rows or ()]
 
 
+_FORMAT = "timestampFormat"
+"""The option of a source with the pattern of its times."""
+
+
 def _readable(stream: Stream, texts: list[str]) -> tuple[Stream | None, str]:
     """A stream that reads such times, and what does it; None when no pattern is known."""
     watermark = stream.watermark
     assert watermark
     if watermark.computed is None:
-        option = "timestampNTZFormat" if _is_ntz(stream) else "timestampFormat"
         pattern = time_pattern(texts)
         if pattern:
-            return proposals.with_options(stream, {option: pattern}), f"{option} {quote(pattern)}"
-        if is_iso(texts) and stream.option(option):
-            return proposals.with_options(stream, {option: None}), f"no {option}"
+            return proposals.with_options(stream, {_FORMAT: pattern}), f"{_FORMAT} {quote(pattern)}"
+        if is_iso(texts) and stream.option(_FORMAT):
+            return proposals.with_options(stream, {_FORMAT: None}), f"no {_FORMAT}"
         stream = proposals.with_column(stream, watermark.column.value, "STRING")
     written = time_expression(_inside(watermark), texts)
     return (proposals.computed(stream, watermark.column.value, written), written) if written else (None, "")
@@ -184,12 +187,6 @@ def _inside(watermark: Watermark) -> str:
     if watermark.computed is None:
         return watermark.column.value
     return next(iter(read_expression(watermark.computed.text).column_names()))
-
-
-def _is_ntz(stream: Stream) -> bool:
-    assert stream.watermark
-    name = stream.watermark.column.value.casefold()
-    return any(c.name.casefold() == name and c.type.upper() == "TIMESTAMP_NTZ" for c in stream.columns)
 
 
 def some_late(evidence: Evidence) -> Verdict | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -29,7 +30,7 @@ from streamsql.language.statements.base import Column, Fragment, Name, Option, W
 from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
-from streamsql.language.tokens import quote_name
+from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
@@ -58,6 +59,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     check_options(using, using.stream_options(stream.columns), statement.options, statement.connector)
     using.check_stream(stream, options, statement.connector)
     _check_columns(statement, stream, using)
+    _check_types(statement, connectors().get(stream.format, using))
     check_key(statement, stream)
     _check_malformed(statement, stream, context)
     columns = stream.columns or using.columns(stream)
@@ -200,6 +202,33 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
         )
 
 
+_TYPE_NAME = re.compile(r"\w+(?!\w*\s*:)")
+
+
+def _check_types(statement: CreateStream, reader: Connector) -> None:
+    """Raise RuleFault for a column of a type that is not read in the format: each query would fail. reader:
+    the connector of the format.
+    """
+    for column in statement.columns:
+        kind = next((k for k in _TYPE_NAME.findall(column.type.upper()) if k in reader.no_types), "")
+        if kind:
+            nested = kind in ("ARRAY", "MAP", "STRUCT")
+            given = f"from_json({quote_name(column.name)}, {quote(column.type)}) in a query"
+            raise RuleFault(
+                f"{reader.name} has no values of type {kind}",
+                hint=f"{quote_name(column.name)} STRING" + (f", and {given}" if nested else ""),
+                span=column.span,
+                code="WRONG_TYPE",
+            )
+        if column.type.upper() in ("GEOMETRY", "GEOGRAPHY"):
+            raise RuleFault(
+                f"the type {column.type.upper()} needs a reference system",
+                hint=f"{quote_name(column.name)} {column.type.upper()}(4326)",
+                span=column.span,
+                code="WRONG_TYPE",
+            )
+
+
 def check_format(given: Name | None, using: Connector) -> None:
     """Raise NameFault for a FORMAT that a connector does not support."""
     supported = (*using.formats, *using.line_formats)
@@ -263,7 +292,8 @@ def check_watermark(watermark: Watermark | None, columns: tuple[Column, ...]) ->
             span=watermark.column.span,
             code="UNKNOWN_COLUMN",
         )
-    if not column.type.upper().startswith("TIMESTAMP"):
+    kind = column.type.upper()
+    if not kind.startswith("TIMESTAMP") or kind.startswith("TIMESTAMP_NTZ"):
         raise RuleFault(
             f"the watermark's column {name} is {column.type.lower()}, not a timestamp",
             hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{watermark.delay}'",
