@@ -10,6 +10,7 @@ class Csv(FileConnector):
     name = "csv"
     file_format = "org.apache.spark.sql.execution.datasources.csv.CSVFileFormat"
     help = "directories of delimited text"
+    same_names = True
     no_types = frozenset(("ARRAY", "MAP", "STRUCT", "VOID", "GEOMETRY", "GEOGRAPHY"))
     own = (
         *COLUMN_OPTIONS,

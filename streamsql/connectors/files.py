@@ -101,11 +101,15 @@ class FileConnector(Connector):
     skips_rows: whether its reader leaves out rows that a filter drops. own: the format's own options;
     read_only, write_only: names of those that one side knows only. file_format: the class of Spark that
     writes it, which knows the types that it takes; not_written: a pattern of the types, as Spark's
-    simpleString has them, that this class says it takes, and that fail.
+    simpleString has them, that this class says it takes, and that fail. column_name: the pattern of the names
+    of columns that it takes, beside those that the class refuses; same_names: whether several columns may have
+    one name, as they are read by their place.
     """
 
     file_format = ""
     not_written = ""
+    column_name = ".*"
+    same_names = False
 
     modes = ("append",)
     infers_columns = True

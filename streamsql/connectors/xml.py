@@ -18,6 +18,7 @@ class Xml(FileConnector):
     name = "xml"
     file_format = "org.apache.spark.sql.execution.datasources.xml.XmlFileFormat"
     not_written = "interval"
+    column_name = r"[^\W\d][\w.-]*"
     help = "directories of XML files; each element of the name rowTag is a row"
     no_types = frozenset(("GEOMETRY", "GEOGRAPHY"))
     own = (

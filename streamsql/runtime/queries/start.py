@@ -23,8 +23,8 @@ from streamsql.runtime.checkpoints.query_marker import (
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.live.recorded_progress import of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.database_types import check_database_types
+from streamsql.runtime.preflight.file_columns import check_file_columns
 from streamsql.runtime.preflight.file_names import follow_file_names
-from streamsql.runtime.preflight.file_types import check_file_types
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.late_rows_thread import LateWrites
@@ -183,7 +183,7 @@ class RefreshStart:
         if isinstance(self.plan, Changes):
             schema = type(self.schema)(self.schema.fields[:-2])
             check_database_types(self.parts.spark, self.plan.sink, schema)
-            check_file_types(self.parts.spark, self.plan.sink, schema, self.plan.body_span)
+            check_file_columns(self.parts.spark, self.plan.sink, schema, self.plan.body_span)
         self.parts.cancel.check()
         if self.replaces and not isinstance(self.plan, Changes):
             if self.defined:
@@ -307,7 +307,7 @@ class StreamingStart:
             if not target.sink.is_live:
                 schema = evaluate(target.rows, self.env).schema
                 check_database_types(self.parts.spark, target.sink, schema)
-                check_file_types(self.parts.spark, target.sink, schema, self.plan.body_span)
+                check_file_columns(self.parts.spark, target.sink, schema, self.plan.body_span)
         if self.plan.begins not in ("now", "beginning"):
             continued = self.old is not None and not self.replaces
             check_rows_of(self.parts, self.plan, self.late, self.folder, continued=continued)

@@ -1,4 +1,4 @@
-"""Types that a format of files does not have are refused before a query starts, as Spark's batch refuses them."""
+"""Columns that a format of files does not take are refused before a query starts, as Spark's batch refuses them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamsql.connectors.files import FileConnector
 from streamsql.connectors.registry import connectors
 from streamsql.definitions import Sink
 from streamsql.errors import RuleFault, Span, StreamsqlError
-from streamsql.runtime.preflight.file_types import check_file_types
+from streamsql.runtime.preflight.file_columns import check_file_columns
 
 ROOMS = ("streamsql/runtime/preflight/", "streamsql/connectors/", "streamsql/plan/statements/")
 
@@ -21,6 +21,10 @@ true; 1Y; 1S; 1; 1L; 1.5F; 1.5D; 1.5BD; DATE'2024-01-01'; TIMESTAMP'2024-01-01 0
 TIMESTAMP_NTZ'2024-01-01 00:00:00'; 'a'; 'a' COLLATE UNICODE; X'01'; NULL; parse_json('1'); make_ym_interval(1);
 make_dt_interval(1); array(1); map('a', 1); named_struct('a', 1); array(named_struct('a', NULL));
 named_struct('a', 'a' COLLATE UNICODE)
+"""
+NAMES = """
+'a' AS a, 'b' AS A; 'a' AS a, 'b' AS a; 'a' || 'b'; 'a' AS `a b`; 'a' AS `a.b`; 'a' AS `größe`; 'a' AS `1`;
+'a' AS `_a`; 'a' AS `-a`; 'a' AS `a-b`; 'a' AS `a{}()=,`; 'a' AS `a"b`; 'a' AS `a:b`; 'a' AS `a<b`
 """
 FORMATS = ("csv", "json", "parquet", "orc", "text", "xml", "avro")
 
@@ -33,10 +37,12 @@ def test_what_is_refused_is_what_a_batch_refuses(
         packages("avro")
     sink = Sink("f", name, options=(("path", str(tmp_path)),))
     options = {"rowTag": "row"} if name == "xml" else {}
-    for value in (part.strip() for part in VALUES.split(";")):
-        rows = spark.sql(f"SELECT {value} AS x")
+    values = [f"{value.strip()} AS x" for value in VALUES.split(";")]
+    names = [name.strip() for name in NAMES.split(";")]
+    for value in (*values, *names):
+        rows = spark.sql(f"SELECT {value}")
         try:
-            check_file_types(spark, sink, rows.schema, Span(0, 0))
+            check_file_columns(spark, sink, rows.schema, Span(0, 0))
             refused = False
         except RuleFault:
             refused = True
@@ -46,6 +52,37 @@ def test_what_is_refused_is_what_a_batch_refuses(
         except Exception:
             fails = True
         assert refused == fails, (value, refused, fails)
+
+
+def test_two_columns_of_one_name_are_not_written_into_files(console: Console, tmp_path: Path) -> None:
+    """Spark's streaming writer writes them, and nobody can read the files."""
+    console.run(
+        f"""CREATE STREAM s (k STRING, v INT) USING values; INSERT INTO s VALUES ('a', 1);
+        CREATE SINK f USING parquet OPTIONS (path '{tmp_path}/f');"""
+    )
+    with pytest.raises(StreamsqlError, match="the query has two columns K") as caught:
+        console.run("INSERT INTO f SELECT k, v AS K FROM s;")
+    assert (caught.value.code, caught.value.hint) == ("DUPLICATE_NAME", "K AS K_2")
+    console.run("INSERT INTO f SELECT k, v AS K_2 FROM s; AWAIT QUERY f IDLE;")
+    assert console.rows(f"SELECT * FROM parquet.`{tmp_path}/f`;") == [("a", 1)]
+
+
+@pytest.mark.parametrize("kind", ["xml", "avro"])
+def test_a_name_that_files_do_not_take_is_refused_with_another(
+    console: Console, packages: Any, tmp_path: Path, kind: str
+) -> None:
+    if kind == "avro":
+        packages("avro")
+    more = ", rowTag 'row'" if kind == "xml" else ""
+    console.run(
+        f"""CREATE STREAM s (v INT) USING values; INSERT INTO s VALUES (1);
+        CREATE SINK f USING {kind} OPTIONS (path '{tmp_path}/f'{more});"""
+    )
+    with pytest.raises(StreamsqlError, match="does not take the name of the column") as caught:
+        console.run("INSERT INTO f SELECT v + 1 FROM s;")
+    assert caught.value.hint == "`(v + 1)` AS v_1"
+    console.run("INSERT INTO f SELECT `(v + 1)` AS v_1 FROM (SELECT v + 1 FROM s); AWAIT QUERY f IDLE;")
+    assert len(list((tmp_path / "f").glob("part-*"))) == 1
 
 
 @pytest.mark.parametrize("name", ["csv", "json", "xml"])
