@@ -102,8 +102,8 @@ class FileConnector(Connector):
     read_only, write_only: names of those that one side knows only. file_format: the class of Spark that
     writes it, which knows the types that it takes; not_written: a pattern of the types, as Spark's
     simpleString has them, that this class says it takes, and that fail. column_name: the pattern of the names
-    of columns that it takes, beside those that the class refuses; same_names: whether several columns may have
-    one name, as they are read by their place.
+    of columns that it takes, beside those that the class refuses; same_names: whether several columns may
+    have one name, as they are read by their place.
     """
 
     file_format = ""
