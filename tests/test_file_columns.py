@@ -60,7 +60,7 @@ def test_two_columns_of_one_name_are_not_written_into_files(console: Console, tm
         f"""CREATE STREAM s (k STRING, v INT) USING values; INSERT INTO s VALUES ('a', 1);
         CREATE SINK f USING parquet OPTIONS (path '{tmp_path}/f');"""
     )
-    with pytest.raises(StreamsqlError, match="the query has two columns K") as caught:
+    with pytest.raises(StreamsqlError, match="the query has two columns K, which") as caught:
         console.run("INSERT INTO f SELECT k, v AS K FROM s;")
     assert (caught.value.code, caught.value.hint) == ("DUPLICATE_NAME", "K AS K_2")
     console.run("INSERT INTO f SELECT k, v AS K_2 FROM s; AWAIT QUERY f IDLE;")

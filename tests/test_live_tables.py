@@ -12,6 +12,7 @@ from conftest import Console, notes_of
 from pyspark.sql.types import LongType, StructType
 
 from streamsql.errors import StreamsqlError
+from streamsql.output.cells import text
 from streamsql.results import Started
 from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
 
@@ -333,3 +334,16 @@ def test_an_empty_part_of_a_table_hides_no_row_behind_it(console: Console) -> No
     for parts in ([empty, empty, one, two], [one, empty, two], [empty, one, empty, two]):
         at = RowsAt(StructType().add("n", LongType()), pa.concat_tables(parts), 0)
         assert sorted(r.n for r in at.frame(console.session.spark).collect()) == [1, 2]
+
+
+def test_shapes_are_shown_as_their_bytes(console: Console) -> None:
+    point = "0x0101000000000000000000f03f0000000000000040"
+    console.run(
+        f"""CREATE STREAM s (k STRING) USING values; INSERT INTO s VALUES ('a'), (NULL);
+        CREATE LIVE TABLE t AS SELECT st_geomfromwkb(CASE WHEN k = 'a' THEN X'{point[2:]}' END) AS g,
+        array(st_geogfromwkb(X'{point[2:]}')) AS l FROM s; AWAIT QUERY t IDLE;"""
+    )
+    shown = {tuple(map(text, row)) for row in console.rows("SELECT * FROM t;")}
+    assert shown == {(point, f"[{point}]"), ("NULL", f"[{point}]")}
+    assert shown == {tuple(map(text, row)) for row in console.rows("SELECT g, l FROM (SELECT * FROM t);")}
+    assert console.rows("SELECT st_srid(g), st_srid(l[0]) FROM t WHERE g IS NOT NULL;") == [(0, 4326)]

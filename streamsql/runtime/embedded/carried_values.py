@@ -1,5 +1,5 @@
-"""Rows to Arrow and back, with the values that PySpark's Arrow does not take: NULL in a VARIANT, and
-intervals of months. EXPLAIN PYSPARK prints this code, so it is self-contained.
+"""Rows to Arrow and back, with the values that PySpark's Arrow does not take: NULL in a VARIANT, intervals of
+months, and NULL as a GEOMETRY or GEOGRAPHY. EXPLAIN PYSPARK prints this code, so it is self-contained.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,8 @@ def columns_rebuilt(
 
 def carried(kind: Any) -> Any:
     """The function that makes of a Column one whose values Arrow carries; None for a type that stays as it
-    is. A VARIANT becomes an array of at most one value, beside its JSON text; an interval becomes a text.
+    is. A VARIANT becomes an array of at most one value, beside its JSON text; an interval becomes a text, and
+    a GEOMETRY its bytes, beside its reference system.
     """
     from pyspark.sql import functions as F
     from pyspark.sql import types as t
@@ -78,6 +79,11 @@ def carried(kind: Any) -> Any:
         )
     if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType)):
         return lambda value: value.cast("string")
+    if isinstance(kind, (t.GeometryType, t.GeographyType)):
+        return lambda value: F.struct(
+            F.call_function("st_asbinary", value).alias("wkb"),
+            F.call_function("st_srid", value).alias("srid"),
+        )
     return None
 
 
@@ -88,6 +94,15 @@ def given_back(kind: Any) -> Any:
 
     if isinstance(kind, t.VariantType):
         return lambda value: F.get(value.getField("variant"), F.lit(0))
+    if isinstance(kind, (t.GeometryType, t.GeographyType)):
+        made = "st_geomfromwkb" if isinstance(kind, t.GeometryType) else "st_geogfromwkb"
+        fixed = None if kind.srid < 0 else F.lit(kind.srid)
+
+        def shape(value: Any) -> Any:
+            srid = value.getField("srid") if fixed is None else fixed
+            return F.call_function("st_setsrid", F.call_function(made, value.getField("wkb")), srid)
+
+        return shape
     return None if carried(kind) is None else lambda value: value.cast(kind)
 
 
@@ -99,6 +114,8 @@ def carried_type(kind: Any) -> Any:
 
     if isinstance(kind, t.VariantType):
         return t.StructType().add("variant", t.ArrayType(kind)).add("json", "string")
+    if isinstance(kind, (t.GeometryType, t.GeographyType)):
+        return t.StructType().add("wkb", "binary").add("srid", "integer")
     if isinstance(kind, t.StructType):
         return t.StructType([t.StructField(f.name, carried_type(f.dataType)) for f in kind.fields])
     if isinstance(kind, t.ArrayType):

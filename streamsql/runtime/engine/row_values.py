@@ -1,7 +1,8 @@
 """Rows of Spark as Python values, with timestamps in the session time zone.
 
 A value that Python has no object for is its text: a date or time before the year 1 or after 9999 as Spark
-casts it to a STRING, a TIME with nanoseconds, an interval of months, a VARIANT as JSON.
+casts it to a STRING, a TIME with nanoseconds, an interval of months, a VARIANT as JSON. A GEOMETRY or
+GEOGRAPHY is its bytes, as st_asbinary gives them.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def _of_texts() -> tuple[tuple[Any, Callable[[Any], Any]], ...]:
         (t.TimeType, written_time),
         ((t.YearMonthIntervalType, t.CalendarIntervalType), interval_text),
         (t.FloatType, shortest),
+        ((t.GeometryType, t.GeographyType), lambda shape: bytes(shape.getBytes())),
     )
 
 
@@ -109,6 +111,8 @@ def column_values(column: Any, kind: Any, zone: dt.tzinfo) -> list[Any]:
         return [value for chunk in column.chunks for value in column_values(chunk, kind, zone)]
     if isinstance(kind, t.VariantType):
         return list(column.field("json").to_pylist())
+    if isinstance(kind, (t.GeometryType, t.GeographyType)):
+        return list(column.field("wkb").to_pylist())
     if isinstance(kind, t.StructType):
         names = unique_names(f.name for f in kind.fields)
         parts = [

@@ -10,14 +10,16 @@ from streamsql.errors import RuleFault, Span
 from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.embedded.jdbc_writer import JdbcTable
+from streamsql.runtime.preflight.column_names import check_names
 
 
 def check_database_types(spark: Any, sink: Sink, schema: Any) -> None:
-    """Raise RuleFault for a column of a type that Spark writes into no column of this database; Spark would
-    say that only when rows come. schema: of the rows.
+    """Raise RuleFault for a column of a type that Spark writes into no column of this database, and for two
+    of one name; Spark would say that only when rows come. schema: of the rows.
     """
     if sink.connector != "jdbc":
         return
+    check_names(spark, schema.names)
     for field in schema.fields:
         try:
             _column_definition(spark, sink, field)

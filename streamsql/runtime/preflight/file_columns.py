@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from streamsql.connectors.files import FileConnector
@@ -13,6 +12,7 @@ from streamsql.errors import RuleFault, Span
 from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.preflight.column_names import check_names
 
 _AS_JSON = ("array", "map", "struct", "variant")
 
@@ -43,20 +43,7 @@ def check_file_columns(spark: Any, sink: Sink, schema: Any, span: Span) -> None:
         names = ", ".join(quote_name(field.name) for field in fields)
         raise RuleFault(fact, hint=f"concat_ws(' ', {names}) AS value", span=span, code="WRONG_COLUMNS")
     if not files.same_names:
-        _check_names(spark, [field.name for field in schema.fields], span)
-
-
-def _check_names(spark: Any, names: Sequence[str], span: Span) -> None:
-    """Raise RuleFault for two columns of one name."""
-    cased = spark.conf.get("spark.sql.caseSensitive") == "true"
-    seen = set[str]()
-    for name in names:
-        key = name if cased else name.casefold()
-        if key in seen:
-            fact = f"the query has two columns {name}, of which a file could be read by none"
-            hint = f"{quote_name(name)} AS {quote_name(name + '_2')}"
-            raise RuleFault(fact, hint=hint, span=span, code="DUPLICATE_NAME")
-        seen.add(key)
+        check_names(spark, schema.names, span)
 
 
 def _plain(name: str) -> str:
