@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,7 @@ def test_execute_immediate_of_a_variable_does_not_propose_the_name_that_was_writ
     assert (caught.value.hint or "").startswith("SELECT … FROM t:")
 
 
-def test_set_says_which_queries_take_a_setting_and_when(console: Console) -> None:
+def test_set_computes_what_reads_live_tables_again_and_names_the_other_queries(console: Console) -> None:
     console.run(
         """CREATE STREAM s (at TIMESTAMP) USING values;
         CREATE LIVE TABLE days AS SELECT date(at) AS d, count(*) AS n FROM s GROUP BY date(at);
@@ -120,10 +121,9 @@ def test_set_says_which_queries_take_a_setting_and_when(console: Console) -> Non
         INSERT INTO s VALUES (TIMESTAMP'2024-03-31 12:30:00Z'); AWAIT QUERY ALL IDLE;"""
     )
     [result] = console.run("SET spark.sql.session.timeZone = 'Asia/Tokyo';")
-    keeping, later = notes_of(result)
+    [keeping] = notes_of(result)
     assert keeping.startswith("days, staged still run with spark.sql.session.timeZone as it was before")
-    assert later.startswith("hours takes spark.sql.session.timeZone once its inputs change")
-    console.run(later.partition(": ")[2].partition("; computes")[0] + "; AWAIT QUERY hours IDLE;")
+    console.run("AWAIT QUERY hours IDLE;")
     assert console.rows("SELECT h FROM hours;") == [(21,)]
 
 
@@ -265,3 +265,61 @@ def test_a_name_in_use_is_offered_for_replacement_by_its_own_kind_only(
     assert caught.value.hint == hint
     if hint.startswith("CREATE OR REPLACE"):
         console.run(f"{create.replace('CREATE', 'CREATE OR REPLACE')};")
+
+
+TABLES = """
+CREATE STREAM s (k STRING, v INT) USING values; CREATE TABLE d (k STRING, name STRING);
+INSERT INTO d VALUES ('a', 'Anna'); CREATE TEMPORARY VIEW named AS SELECT * FROM default.d;
+CREATE LIVE TABLE t AS SELECT k, count(*) AS n FROM s GROUP BY k;
+CREATE LIVE TABLE j AS SELECT t.k, t.n, d.name FROM t JOIN d USING (k);
+CREATE LIVE TABLE over_view AS SELECT t.k, named.name FROM t JOIN named ON t.k = named.k;
+CREATE LIVE TABLE over_j AS SELECT count(*) AS c FROM j;
+CREATE LIVE TABLE once AS SELECT s.k, s.v, d.name FROM s JOIN d USING (k);
+INSERT INTO s VALUES ('a', 1), ('b', 3); AWAIT QUERY ALL IDLE;
+"""
+
+
+@pytest.fixture
+def tables(console: Console) -> Iterator[Console]:
+    console.run(TABLES)
+    yield console
+    console.run("STOP QUERY ALL; DROP VIEW IF EXISTS named; DROP TABLE IF EXISTS d;")
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"),
+    [
+        ("INSERT INTO d VALUES ('b', 'Bert')", [("a", "Anna"), ("b", "Bert")]),
+        ("INSERT INTO default.d SELECT k, 'x' FROM t WHERE k = 'b'", [("a", "Anna"), ("b", "x")]),
+        ("INSERT OVERWRITE d VALUES ('b', 'Ben')", [("b", "Ben")]),
+        ("TRUNCATE TABLE d", []),
+        ("BEGIN INSERT INTO d VALUES ('b', 'y'); END", [("a", "Anna"), ("b", "y")]),
+    ],
+)
+def test_what_reads_live_tables_follows_a_table_of_spark(
+    tables: Console, statement: str, rows: list[object]
+) -> None:
+    assert tables.rows("SELECT k, name FROM j;") == [("a", "Anna")]
+    tables.run(f"{statement}; AWAIT QUERY ALL IDLE;")
+    assert sorted(tables.rows("SELECT k, name FROM j;")) == rows
+    assert sorted(tables.rows("SELECT * FROM over_view;")) == rows
+    assert tables.rows("SELECT * FROM over_j;") == [(len(rows),)]
+
+
+def test_a_query_of_a_stream_and_a_table_that_is_overwritten_is_named(tables: Console) -> None:
+    [added] = tables.run("INSERT INTO d VALUES ('b', 'Bert');")
+    assert notes_of(added) == ()
+    tables.run("INSERT INTO s VALUES ('b', 4); AWAIT QUERY once IDLE;")
+    assert sorted(tables.rows("SELECT * FROM once;")) == [("a", 1, "Anna"), ("b", 4, "Bert")]
+    [result] = tables.run("INSERT OVERWRITE d VALUES ('a', 'Ada');")
+    [note] = notes_of(result)
+    assert note.startswith("once still runs with the table d as it was before")
+    tables.run(note.partition(": ")[2].partition("; starts")[0] + "; INSERT INTO s VALUES ('a', 5);")
+    tables.run("AWAIT QUERY once IDLE;")
+    assert ("a", 5, "Ada") in tables.rows("SELECT * FROM once;")
+
+
+def test_dropping_a_table_names_what_cannot_start_without_it(tables: Console) -> None:
+    [result] = tables.run("DROP TABLE d;")
+    assert notes_of(result) == ("j, once, over_view still use d, and cannot be started again without it",)
+    assert tables.rows("SELECT k, name FROM j;") == [("a", "Anna")]

@@ -214,6 +214,27 @@ def inner_targets(text: str) -> Iterator[tuple[str, Span]]:
                 yield ".".join(name), rest[0].span
 
 
+_REPLACING = frozenset(
+    ("TRUNCATE TABLE", "INSERT OVERWRITE", "INSERT OVERWRITE TABLE", "DELETE FROM", "UPDATE", "MERGE INTO")
+)
+_CHANGING = _REPLACING | {"ALTER TABLE", "REPAIR TABLE", "MSCK REPAIR TABLE"}
+
+
+def tables_written(text: str) -> dict[str, bool]:
+    """The tables whose rows a statement of Spark changes, or the INSERTs of a script (BEGIN … END), by their
+    names as written; and whether rows of before may be gone then.
+    """
+    target, defined = target_of(text), definition_of(text)
+    written = {name: True for name, _ in inner_targets(text)}
+    if target is not None and target.verb in _CHANGING:
+        written[target.name] = target.verb in _REPLACING
+    elif inserted := inserted_into(text):
+        written[inserted] = False
+    elif defined.kind == "table" and defined.creates:
+        written[defined.creates] = True
+    return written
+
+
 def executed_texts(text: str) -> list[str]:
     """The statements that EXECUTE IMMEDIATE has as texts, in a statement or a script of Spark. One in a
     variable is not among them.

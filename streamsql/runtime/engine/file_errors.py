@@ -28,6 +28,7 @@ _BY_TYPE = (
     "a column has one type: CREATE OR REPLACE STREAM with the new type, or move the file to a folder of its "
     "own, for another stream"
 )
+_OF_TABLE = " in a stream; of a table that was overwritten, START QUERY reads the files of now"
 SKIP_ROWS = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them"
 # A fragment of an exception's text → the cause.
 _CAUSES = (
@@ -84,7 +85,7 @@ def file_words(text: str, *, of_query: bool = True) -> Words | None:
         return Words(
             f"the file {file} no longer exists",
             "it was deleted between listing and reading",
-            "OPTIONS (ignoreMissingFiles true) skips it",
+            "OPTIONS (ignoreMissingFiles true) skips it" + (_OF_TABLE if of_query else ""),
         )
     cause = next((words for fragment, words in _CAUSES if fragment in text), "")
     return Words(f"the file {file} cannot be read", cause, "OPTIONS (ignoreCorruptFiles true) skips it")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from streamsql.definitions import Query
 from streamsql.errors import Note
-from streamsql.language.spark_definitions import Definition
+from streamsql.language.spark_definitions import Definition, in_default
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Drop
 from streamsql.plan.lowering.shape import STATEFUL
@@ -36,8 +37,12 @@ def readers_of_stream(parts: SessionParts, name: str) -> list[str]:
 
 
 def users_of(parts: SessionParts, defines: Definition) -> list[str]:
-    """The running queries that use the view or function in SQL that a statement replaces or drops."""
+    """The running queries that use the view or function in SQL that a statement replaces or drops, or the
+    table that it drops.
+    """
     name = defines.creates or defines.drops
+    if defines.kind == "table" and defines.drops:
+        return _running(parts, _readers_of_table(parts, name))
     if defines.kind not in ("view", "function") or not parts.catalog.definition_in_use(defines.kind, name):
         return []
     return _running(parts, (query.name for query in queries_over(name, parts.catalog)))
@@ -83,43 +88,52 @@ def still_called(parts: SessionParts, plan: Drop) -> tuple[Note, ...]:
 
 
 def with_setting(parts: SessionParts, key: str) -> tuple[Note, ...]:
-    """Notes about the running queries that keep a setting of Spark as it was when they started, also in their
-    stages, and about those that take it when they are computed again, from live tables. Those take none of a
-    client's own.
+    """A note about the running queries that keep a setting of Spark as it was when they started, also in
+    their stages. What is computed from live tables is computed again with it, unless it is a client's own.
     """
     if not key.casefold().startswith("spark.sql."):
         return ()
     catalog = parts.catalog
     from_tables = {q.name for q in catalog.queries.values() if q.inputs and not catalog.stages_of(q.name)}
-    from_tables = set() if parts.has_own_settings else from_tables
     names = _running(parts, (query.name for query in catalog.queries.values()))
+    if parts.has_own_settings:
+        from_tables = set()
     keeping = [name for name in names if name not in from_tables]
     if key.casefold() in _OF_CHECKPOINT:
         stateful = [name for name in keeping if _keeps_state(parts, name)]
         return go_on(stateful, key, " FROM BEGINNING")
-    return (*go_on(keeping, key), *_next_time([name for name in names if name in from_tables], key))
+    _compute_again(parts, [name for name in names if name in from_tables])
+    return go_on(keeping, key)
+
+
+def with_table(parts: SessionParts, name: str, *, replaced: bool) -> tuple[Note, ...]:
+    """Compute again what reads live tables and a table of Spark that a statement has changed. Returns a note
+    about the other running queries that read it. replaced: whether its rows of before are gone: a streaming
+    query goes on with the files that it has found at its start, and new ones.
+    """
+    readers = _readers_of_table(parts, name)
+    names = _running(parts, readers)
+    _compute_again(parts, [name for name in names if readers[name].inputs])
+    keeping = [name for name in names if not readers[name].inputs]
+    return go_on(keeping, f"the table {in_default(name)}") if replaced else ()
+
+
+def _readers_of_table(parts: SessionParts, name: str) -> dict[str, Query]:
+    """The queries that read a table of Spark, by their names."""
+    alone = in_default(name)
+    return {q.name: q for n in (alone, f"default.{alone}") for q in queries_over(n, parts.catalog)}
+
+
+def _compute_again(parts: SessionParts, names: Iterable[str]) -> None:
+    for name in names:
+        running = parts.queries.all[name.casefold()]
+        if running.is_refresh:
+            parts.queries.refreshes.refresh_again(running.handle)
 
 
 def _keeps_state(parts: SessionParts, name: str) -> bool:
     running = parts.queries.all[name.casefold()]
     return any(op.kind in STATEFUL for plan in (running.plan, *running.stages) for op in plan.shape.ops)
-
-
-def _next_time(names: list[str], key: str) -> tuple[Note, ...]:
-    """A note about queries over live tables, which take a setting once their inputs change."""
-    if not names:
-        return ()
-    first, take = quote_name(names[0]), "takes" if len(names) == 1 else "take"
-    text = f"{_listed(names)} {take} {key} once {'its' if len(names) == 1 else 'their'} inputs change"
-    again = f"STOP QUERY {first}; START QUERY {first}; computes it now"
-    return (Note("OLD_DEFINITION", f"{text}: {again}{_OTHERS if len(names) > 1 else ''}"),)
-
-
-_OTHERS = " (and so for the others)"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:
@@ -128,9 +142,11 @@ def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:
     """
     if not names:
         return ()
-    first, others = quote_name(names[0]), _OTHERS if len(names) > 1 else ""
+    listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    first = quote_name(names[0])
+    others = " (and so for the others)" if len(names) > 1 else ""
     text = (
-        f"{_listed(names)} still run{'s' if len(names) == 1 else ''} with {what} as it was before: "
+        f"{listed} still run{'s' if len(names) == 1 else ''} with {what} as it was before: "
         f"STOP QUERY {first}; START QUERY {first}{began}; starts with the new one{others}"
     )
     return (Note("OLD_DEFINITION", text),)

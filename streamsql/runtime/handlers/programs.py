@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from streamsql.language.spark_definitions import (
     altered_view,
     definition_of,
     renamed_to,
+    tables_written,
     target_of,
 )
 from streamsql.language.statements.base import Statement
@@ -47,7 +49,7 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
-from streamsql.runtime.handlers.old_definitions import users_of, without_definition
+from streamsql.runtime.handlers.old_definitions import users_of, with_table, without_definition
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
 from streamsql.runtime.handlers.show import how_called
 from streamsql.runtime.parts import SessionParts
@@ -86,8 +88,23 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
             fault.propose(f"{here};")
             raise fault from error
         if plan.defines.kind:
-            return _defined(parts, plan, statement, existed)
-        return _collected(parts, plan, frame, statement, began)
+            return _with_readers(parts, statement, _defined(parts, plan, statement, existed))
+        return _with_readers(parts, statement, _collected(parts, plan, frame, statement, began))
+
+
+def _with_readers(parts: SessionParts, statement: Statement, result: Result) -> Result:
+    """The result of a statement that may have changed tables of Spark, which queries read."""
+    if not isinstance(statement, (Spark, Insert)):
+        return result
+    written = tables_written(statement.text).items()
+    notes = [
+        n for name, replaced in written for n in informing(partial(_readers_of, parts, name, replaced), ())
+    ]
+    return replace(result, notes=(*result.notes, *notes)) if notes else result
+
+
+def _readers_of(parts: SessionParts, name: str, replaced: bool) -> tuple[Note, ...]:
+    return with_table(parts, name, replaced=replaced)
 
 
 def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, existed: bool) -> Result:
@@ -308,6 +325,8 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
             return Done(message=plan.message)
         last = run(plan.program, env)
     count = None if plan.folder or plan.sinks else rows_written(last)
+    if targets and not plan.sinks and not plan.folder:
+        informing(partial(_readers_of, parts, targets[0], False), ())
     return Done(message=plan.message if count is None else f"{counted(count, 'row')} {plan.message}")
 
 

@@ -70,6 +70,12 @@ class Refreshes:
             self._changed.notify_all()
             self._changed.wait_for(lambda: refresher.key not in self._busy, timeout=60)
 
+    def refresh_again(self, refresher: Refresher) -> None:
+        """Compute a table again, although its inputs are the same."""
+        with self._changed:
+            refresher.ask_again()
+            self._changed.notify_all()
+
     def fail(self, refresher: Refresher, error: Exception) -> None:
         """End a table whose stage has failed."""
         with self._changed:

@@ -54,7 +54,7 @@ class Refresher:
         self.key = self.name.casefold() if self.is_table else f"query\0{self.name.casefold()}"
         self.input_keys = frozenset(i.casefold() for i in self.inputs)
         self._used: Mapping[str, RowsAt] = {}
-        self._arrived = self._dispatched = self._taken = 0
+        self._arrived = self._dispatched = self._taken = self._asked = 0
         self._since: float | None = None
         self._taking: float | None = None
         self._cancel = CancelToken()
@@ -96,6 +96,12 @@ class Refresher:
         self._arrived += 1
         self._since = self._since or time.monotonic()
 
+    def ask_again(self) -> None:
+        """It is to be computed from the same rows again: something else that it reads has changed."""
+        self._asked += 1
+        self._used = {}
+        self.rows_arrived()
+
     def dispatched(self) -> None:
         """A round begins with the newest snapshot."""
         self._dispatched = self._arrived
@@ -119,7 +125,7 @@ class Refresher:
 
     def refresh(self, values: Mapping[str, RowsAt]) -> bool:
         """Compute it from these rows of its inputs, unless it was. Returns whether it goes on."""
-        began = time.monotonic()
+        began, asked = time.monotonic(), self._asked
         if self.reads_tables or not self.is_at(values):
             try:
                 table = self.compute(values, self._cancel)
@@ -131,7 +137,7 @@ class Refresher:
             except Exception as error:
                 self.fail(error)
                 return False
-            self._used = values
+            self._used = values if asked == self._asked else {}
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)
             self.on_report(self._report(values))
