@@ -107,6 +107,14 @@ def test_columns_that_cannot_be_read_are_refused_when_the_stream_is_created(
             assert caught.value.code == "WRONG_TYPE"
 
 
+def test_fields_may_have_the_name_of_a_type(console: Console, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"geometry": {"geometry": "x", "geography": [1]}}\n')
+    for inner in ("geometry STRING, geography: ARRAY<INT>", "`geometry`: STRING, `geography` ARRAY<INT>"):
+        create = f"CREATE OR REPLACE STREAM s (geometry STRUCT<{inner}>)"
+        console.run(f"{create} USING json OPTIONS (path '{tmp_path}');")
+        assert console.rows("SELECT geometry.geometry, geometry.geography[0] FROM s;") == [("x", 1)]
+
+
 def test_a_hint_for_a_column_of_csv_helps(console: Console, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('"[1, 2]"\n')
     with pytest.raises(StreamsqlError) as caught:

@@ -99,7 +99,7 @@ class Fragment:
 @dataclass(frozen=True)
 class Column:
     """A declared column; type is Spark's type text; declared: the type as it was declared, where it is read
-    as another one.
+    as another one; kinds: the names of the types in a declared one, in capitals.
     """
 
     name: str
@@ -108,6 +108,7 @@ class Column:
     comment: str = ""
     span: Span = field(default=Span(0, 0), compare=False)
     declared: str = field(default="", compare=False)
+    kinds: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -292,6 +293,19 @@ def _on_one_line(text: str) -> str:
     return "".join(part for pair in zip([t.text for t in tokens], [*gaps, ""], strict=True) for part in pair)
 
 
+_NESTED = {"ArrayType": "ARRAY", "MapType": "MAP", "StructType": "STRUCT", "IntervalType": "INTERVAL"}
+
+
+def _kinds(node: Node) -> Iterator[str]:
+    """The names of the types in a type, from the outermost on."""
+    if node.name in _NESTED:
+        yield _NESTED[node.name]
+    for part in node.parts:
+        if part.name == "TypeName":
+            yield part.value.upper()
+        yield from _kinds(part)
+
+
 _WITH_LENGTH = frozenset(("CHAR", "CHARACTER", "VARCHAR"))
 
 
@@ -335,6 +349,7 @@ def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
                 comment.text("String") if comment else "",
                 defined.span,
                 declared if read else "",
+                tuple(_kinds(kind)),
             )
         )
     return tuple(columns)

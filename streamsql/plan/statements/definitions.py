@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -202,15 +201,12 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
         )
 
 
-_TYPE_NAME = re.compile(r"\w+(?!\w*\s*:)")
-
-
 def _check_types(statement: CreateStream, reader: Connector) -> None:
     """Raise RuleFault for a column of a type that is not read in the format: each query would fail. reader:
     the connector of the format.
     """
     for column in statement.columns:
-        kind = next((k for k in _TYPE_NAME.findall(column.type.upper()) if k in reader.no_types), "")
+        kind = next((k for k in column.kinds if k in reader.no_types), "")
         if kind:
             nested = kind in ("ARRAY", "MAP", "STRUCT")
             given = f"from_json({quote_name(column.name)}, {quote(column.type)}) in a query"
