@@ -96,15 +96,10 @@ def _with_readers(parts: SessionParts, statement: Statement, result: Result) -> 
     """The result of a statement that may have changed tables of Spark, which queries read."""
     if not isinstance(statement, (Spark, Insert)):
         return result
-    written = tables_written(statement.text).items()
-    notes = [
-        n for name, replaced in written for n in informing(partial(_readers_of, parts, name, replaced), ())
-    ]
+    notes = list[Note]()
+    for name, replaced in tables_written(statement.text).items():
+        notes += informing(partial(with_table, parts, name, replaced=replaced), ())
     return replace(result, notes=(*result.notes, *notes)) if notes else result
-
-
-def _readers_of(parts: SessionParts, name: str, replaced: bool) -> tuple[Note, ...]:
-    return with_table(parts, name, replaced=replaced)
 
 
 def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, existed: bool) -> Result:
@@ -326,7 +321,7 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
         last = run(plan.program, env)
     count = None if plan.folder or plan.sinks else rows_written(last)
     if targets and not plan.sinks and not plan.folder:
-        informing(partial(_readers_of, parts, targets[0], False), ())
+        informing(partial(with_table, parts, targets[0], replaced=False), ())
     return Done(message=plan.message if count is None else f"{counted(count, 'row')} {plan.message}")
 
 
