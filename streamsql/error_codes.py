@@ -191,6 +191,7 @@ NOTES = {
     "LATE_ROWS_OF_JOIN": "late rows that are dropped behind a join are not listed",
     "LONG_RANGE": "the time range of a join is much longer than rows may be late",
     "EVENT_TIMES_APART": "the event times of joined streams are years apart",
+    "GROUPS_TWICE": "a query groups the same windows of a stream twice",
     "FIRST_WINDOW": "the event with which the first window of a query in append mode is emitted",
     "FOREIGN_CHECKPOINT": "a checkpoint was created by another program",
     "HEADER_GUESSED": "the first line of a file is taken for the names of columns",

@@ -331,3 +331,15 @@ def test_nothing_is_said_of_a_query_that_needs_no_advice(statement: str) -> None
 def test_never_more_than_three() -> None:
     joined = "CREATE LIVE TABLE t AS SELECT DISTINCT a.id, day, bt FROM a JOIN b ON a.id = b.id"
     assert len(advice(joined)) <= 3
+
+
+TEN_MINUTES = "ts, '10 minutes'"
+
+
+@pytest.mark.parametrize(("other", "twice"), [("ts, '10 minutes'", True), ("ts, '5 minutes'", False)])
+def test_windows_that_both_sides_of_a_join_count_are_told(other: str, twice: bool) -> None:
+    counts = "(SELECT window AS w, id, count(*) AS n FROM a GROUP BY window({}), id)"
+    most = f"(SELECT w, max(n) AS n FROM {counts.format(other)} GROUP BY w)"
+    text = f"SELECT x.id, x.n FROM {counts.format(TEN_MINUTES)} x JOIN {most} y ON x.w = y.w AND x.n = y.n"
+    codes = [note.code for note in advice(f"CREATE LIVE TABLE t AS {text}")]
+    assert ("GROUPS_TWICE" in codes) == twice

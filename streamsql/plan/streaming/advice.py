@@ -16,7 +16,9 @@ from streamsql.plan.lowering.shape import Shape
 
 MOST = 3
 """Notes of advice that one statement gives."""
-ADVICE = frozenset({"FIRST_WINDOW", "UNBOUNDED_STATE", "LONG_RANGE", "WATERMARK_UNUSED", "TIME_AS_TEXT"})
+ADVICE = frozenset(
+    {"FIRST_WINDOW", "UNBOUNDED_STATE", "LONG_RANGE", "WATERMARK_UNUSED", "TIME_AS_TEXT", "GROUPS_TWICE"}
+)
 """The codes of these notes."""
 LONG = 100
 """How many times as long as the delays a time range is called long."""
@@ -35,6 +37,7 @@ def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tup
         *_unbounded_groups(text, shape, mode, windows, read),
         *_long_range(text, shape, read),
         *_unused_watermark(text, shape, read),
+        *_same_groups(shape),
         *_texts_as_times(windows, read),
     ]
     return tuple(notes[:MOST])
@@ -238,6 +241,14 @@ def _unused_watermark(text: str, shape: Shape, streams: list[Stream]) -> Iterato
         column = quote_name(_time_of(marked[0]))
         fact = f"the watermark of {marked[0].name} closes no group, as {column} is not among the keys"
         yield Note("WATERMARK_UNUSED", f"{fact}: {_row_per_group(marked[0])}")
+
+
+def _same_groups(shape: Shape) -> Iterator[Note]:
+    """Windows by which both sides of a join group a stream: Spark reads it twice, and keeps two states."""
+    inputs = [op.reads for op in shape.ops if op.kind == "aggregate" and op.window and op.reads]
+    if len(inputs) > len(set(inputs)):
+        fact = "both sides of the join count the same windows, each with a state of its own"
+        yield Note("GROUPS_TWICE", f"{fact}; HELP windows; has a query for the maximum of a window with one")
 
 
 def _texts_as_times(windows: list[Expression], streams: list[Stream]) -> Iterator[Note]:
