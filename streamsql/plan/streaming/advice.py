@@ -246,7 +246,8 @@ def _unused_watermark(text: str, shape: Shape, streams: list[Stream]) -> Iterato
 def _same_groups(shape: Shape) -> Iterator[Note]:
     """Windows by which both sides of a join group a stream: Spark reads it twice, and keeps two states."""
     inputs = [op.reads for op in shape.ops if op.kind == "aggregate" and op.window and op.reads]
-    if len(inputs) > len(set(inputs)):
+    joins = any(op.kind == "join" and all(op.sides) for op in shape.ops)
+    if joins and len(inputs) > len(set(inputs)):
         fact = "both sides of the join count the same windows, each with a state of its own"
         yield Note("GROUPS_TWICE", f"{fact}; HELP windows; has a query for the maximum of a window with one")
 
