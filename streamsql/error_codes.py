@@ -4,6 +4,7 @@ An error without a code of its own has that of its class (errors.py); what Spark
 error class for a code, which Spark's documentation lists.
 """
 
+FILE_GONE = "FILE_GONE"
 MALFORMED_MESSAGE = "MALFORMED_MESSAGE"
 OUTPUT_MODE = "OUTPUT_MODE_NOT_SUPPORTED"
 ROW_OF_EACH_KEY = "ROW_OF_EACH_KEY"
@@ -58,6 +59,7 @@ CODES = {
     "DUPLICATE_CLAUSE": "a clause is written twice",
     "DUPLICATE_NAME": "a column, option or sink is named twice",
     "EDITOR_NOT_STARTED": "the editor could not be started",
+    "FILE_GONE": "a file was deleted after it was listed and before it was read",
     "FILE_NOT_READ": "a file cannot be read",
     "FILE_NOT_WRITTEN": "a file cannot be written",
     "HEADER_MISMATCH": "the header of a csv file is not that of the columns of its stream",

@@ -323,3 +323,13 @@ def test_dropping_a_table_names_what_cannot_start_without_it(tables: Console) ->
     [result] = tables.run("DROP TABLE d;")
     assert notes_of(result) == ("j, once, over_view still use d, and cannot be started again without it",)
     assert tables.rows("SELECT k, name FROM j;") == [("a", "Anna")]
+
+
+def test_a_table_that_is_overwritten_while_it_is_read_fails_nothing(tables: Console) -> None:
+    tables.run("STOP QUERY once;")
+    for number in range(8):  # SET begins to compute j, and the statement behind it deletes the files
+        tables.run(f"SET spark.sql.session.timeZone = 'Etc/GMT-{number}';")
+        tables.run(f"INSERT OVERWRITE d VALUES ('a', '{number}');")
+    tables.run("AWAIT QUERY j IDLE; AWAIT QUERY over_view IDLE; AWAIT QUERY over_j IDLE;")
+    assert tables.rows("SELECT k, name FROM j;") == [("a", "7")]
+    assert tables.rows("SELECT name FROM over_view;") == [("7",)]

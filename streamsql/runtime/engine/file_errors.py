@@ -8,7 +8,7 @@ import urllib.parse
 from collections.abc import Iterable
 from pathlib import Path
 
-from streamsql.error_codes import MALFORMED_MESSAGE
+from streamsql.error_codes import FILE_GONE, MALFORMED_MESSAGE
 from streamsql.runtime.engine.kafka_errors import Words
 
 _FILE = re.compile(r"FAILED_READ_FILE\.(\w+)\][^\n]*?(?:reading file|read the file:?|file) (\S+?)\.?(?:\s|$)")
@@ -86,6 +86,7 @@ def file_words(text: str, *, of_query: bool = True) -> Words | None:
             f"the file {file} no longer exists",
             "it was deleted between listing and reading",
             "OPTIONS (ignoreMissingFiles true) skips it" + (_OF_TABLE if of_query else ""),
+            FILE_GONE,
         )
     cause = next((words for fragment, words in _CAUSES if fragment in text), "")
     return Words(f"the file {file} cannot be read", cause, "OPTIONS (ignoreCorruptFiles true) skips it")

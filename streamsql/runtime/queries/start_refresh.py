@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import Var, evaluate, run
 from streamsql.connectors.memory import rows_variable
+from streamsql.error_codes import FILE_GONE
 from streamsql.errors import EngineFault, QueryFault, StreamsqlError
 from streamsql.language.query import read_query
 from streamsql.language.tokens import quote_name
@@ -241,7 +242,22 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
 
 
 def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
-    """The rows of the result as an Arrow table. Raises QueryFault."""
+    """The rows of the result as an Arrow table; once more where a table of Spark was overwritten between
+    listing and reading its files. Raises QueryFault.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            return _computed(parts, plan, inputs, schema)
+        except QueryFault as fault:
+            if not left or fault.code != FILE_GONE:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+_TRIES = 3
+
+
+def _computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
     name, limit, losses, frame = plan.query.name, _limit(plan), parts.engine.losses, None
     try:
         frame = _frame(parts, plan, inputs)
