@@ -66,14 +66,14 @@ def definition_of(text: str) -> Definition:
     words = [t.upper for t in tokens[:8]]
     if words[:2] in (["ALTER", "TABLE"], ["ALTER", "VIEW"]):
         renamed = renamed_to(text)
-        renames = in_default(".".join(_name(tokens[2:]))) if renamed else ""
+        renames = in_default(".".join(name_of_table(tokens[2:]))) if renamed else ""
         return Definition(alters=True, renames=renames, renamed=renamed)
     if words[:1] not in (["CREATE"], ["DROP"]):
         return Definition()
     kind = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
     if words[kind : kind + 1] not in (["TABLE"], ["VIEW"], ["FUNCTION"]):
         return Definition()
-    parts = _name(tokens[kind + 1 :])
+    parts = name_of_table(tokens[kind + 1 :])
     if not parts:
         return Definition()  # the name is an expression, which Spark evaluates
     if "GLOBAL" in words[1:kind]:
@@ -92,7 +92,7 @@ def definition_of(text: str) -> Definition:
     created = Definition(name, written=written, temporary=temporary, kind=what, if_possible=if_possible)
     if words[kind] == "TABLE":
         return replace(created, table_query=query)
-    behind = kind + 1 + 3 * if_possible + 2 * len(_name(tokens[kind + 1 :])) - 1
+    behind = kind + 1 + 3 * if_possible + 2 * len(name_of_table(tokens[kind + 1 :])) - 1
     staged = [t.upper for t in tokens[behind : behind + 1]] == ["STAGED"]
     if words[kind] == "FUNCTION" and [t.text for t in tokens[behind + staged :][:1]] != ["("]:
         return Definition()  # a class of Java
@@ -172,7 +172,7 @@ def target_of(text: str) -> Target | None:
         return None
     rest = tokens[len(verb) :]
     at = next((n for n, t in enumerate(rest) if t.upper not in _BEFORE_NAME), len(rest))
-    if at == len(rest) or len(_name(rest)) != 1:
+    if at == len(rest) or len(name_of_table(rest)) != 1:
         return None
     return Target(" ".join(verb), unquote(rest[at]), rest[at].span)
 
@@ -189,7 +189,8 @@ def inserted_into(text: str) -> str:
     """The (dotted) name of the table of INSERT INTO; "" for another statement."""
     tokens = tokenize(text, strict=False)
     words = [t.upper for t in tokens[:3]]
-    return ".".join(_name(tokens[2 + (words[2:] == ["TABLE"]) :])) if words[:2] == ["INSERT", "INTO"] else ""
+    rest = tokens[2 + (words[2:] == ["TABLE"]) :]
+    return ".".join(name_of_table(rest)) if words[:2] == ["INSERT", "INTO"] else ""
 
 
 def added_file(text: str) -> str:
@@ -200,54 +201,6 @@ def added_file(text: str) -> str:
     return unquote(tokens[2]) if len(tokens) == 3 else text[tokens[2].start : tokens[-1].end]
 
 
-def inner_targets(text: str) -> Iterator[tuple[str, Span]]:
-    """The names of the tables into which the INSERTs of a script of Spark (BEGIN … END) write, with their
-    places.
-    """
-    tokens = tokenize(text, strict=False)
-    if not tokens or tokens[0].upper != "BEGIN":
-        return
-    for at in range(1, len(tokens) - 2):
-        if tokens[at].upper == "INSERT" and tokens[at + 1].upper in ("INTO", "OVERWRITE"):
-            rest = tokens[at + 2 + (tokens[at + 2].upper == "TABLE") :]
-            if name := _name(rest):
-                yield ".".join(name), rest[0].span
-
-
-_REPLACING = frozenset(
-    ("TRUNCATE TABLE", "INSERT OVERWRITE", "INSERT OVERWRITE TABLE", "DELETE FROM", "UPDATE", "MERGE INTO")
-)
-_CHANGING = _REPLACING | {"ALTER TABLE", "REPAIR TABLE", "MSCK REPAIR TABLE"}
-
-
-def tables_written(text: str) -> dict[str, bool]:
-    """The tables whose rows a statement of Spark changes, or the INSERTs of a script (BEGIN … END), by their
-    names as written; and whether rows of before may be gone then.
-    """
-    target, defined = target_of(text), definition_of(text)
-    written = {name: True for name, _ in inner_targets(text)}
-    if target is not None and target.verb in _CHANGING:
-        written[target.name] = target.verb in _REPLACING
-    elif inserted := inserted_into(text):
-        written[inserted] = False
-    elif defined.kind == "table" and defined.creates:
-        written[defined.creates] = True
-    return written
-
-
-def executed_texts(text: str) -> list[str]:
-    """The statements that EXECUTE IMMEDIATE has as texts, in a statement or a script of Spark. One in a
-    variable is not among them.
-    """
-    tokens = tokenize(text, strict=False)
-    triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
-    return [
-        unquote(third)
-        for first, second, third in triples
-        if (first.upper, second.upper, third.kind) == ("EXECUTE", "IMMEDIATE", "string")
-    ]
-
-
 def renamed_to(text: str) -> str:
     """The new name of ALTER TABLE or VIEW … RENAME TO b; "" for other texts, such as RENAME TO PARTITION
     (…), or a name of another schema.
@@ -256,7 +209,7 @@ def renamed_to(text: str) -> str:
     at = next((n for n, t in enumerate(tokens[:-2]) if t.upper == "RENAME"), None)
     if at is None or tokens[at + 1].upper != "TO":
         return ""
-    parts = _name(tokens[at + 2 :])
+    parts = name_of_table(tokens[at + 2 :])
     whole = len(tokens) == at + 2 + 2 * len(parts) - 1
     name = in_default(".".join(parts))
     return name if whole and "." not in name else ""
@@ -279,7 +232,7 @@ def cached_as(text: str) -> str:
     words = [t.upper for t in tokens]
     at = next((n for n, word in enumerate(words[:3]) if word == "TABLE"), 0)
     makes = words[:1] == ["CACHE"] and not {"AS", "SELECT", "WITH"}.isdisjoint(words[at:])
-    return ".".join(_name(tokens[at + 1 :])) if makes else ""
+    return ".".join(name_of_table(tokens[at + 1 :])) if makes else ""
 
 
 def added_columns(text: str) -> str:
@@ -386,7 +339,7 @@ def path_in_options(text: str) -> Span | None:
     return None
 
 
-def _name(tokens: list[Token]) -> list[str]:
+def name_of_table(tokens: list[Token]) -> list[str]:
     """The parts of the name that the tokens begin with; none if it is missing, or IDENTIFIER(…) gives it and
     is no constant.
     """
@@ -407,7 +360,7 @@ def _constant_name(tokens: list[Token]) -> list[str]:
     name = ""
     for at, token in enumerate(tokens):
         if token.text == ")" and at % 2:
-            return _name(tokenize(name, strict=False))
+            return name_of_table(tokenize(name, strict=False))
         if token.kind != "string" if at % 2 == 0 else token.text != "||":
             break
         name += unquote(token) if at % 2 == 0 else ""

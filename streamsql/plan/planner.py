@@ -14,10 +14,10 @@ from streamsql.language.spark_definitions import (
     GLOBAL,
     definition_named,
     definition_of,
-    executed_texts,
     inserted_into,
     renamed_to,
 )
+from streamsql.language.spark_writes import executed_texts
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.explain import Explain as ExplainStatement

@@ -16,7 +16,8 @@ from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.distinct_on import check_distinct_on
 from streamsql.language.likely_mistakes import likely_mistakes
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
-from streamsql.language.spark_definitions import executed_texts, has_query
+from streamsql.language.spark_definitions import has_query
+from streamsql.language.spark_writes import executed_texts
 from streamsql.language.window_functions import check_window_functions
 from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from streamsql.catalog import Catalog
@@ -25,16 +24,22 @@ from streamsql.feature_registry import extensions
 from streamsql.language import reference
 from streamsql.language.query import read_query
 from streamsql.language.spark_definitions import definition_of
-from streamsql.language.statements.base import Column, Fragment, Name, Option, Watermark
+from streamsql.language.statements.base import Fragment, Name, Option
 from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
-from streamsql.language.tokens import quote, quote_name
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
 from streamsql.plan.statements.changelog_streams import check_key
 from streamsql.plan.statements.staged import staged
+from streamsql.plan.statements.stream_columns import (
+    check_columns,
+    check_types,
+    check_watermark,
+    read_otherwise,
+)
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -57,8 +62,8 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     options = {o.key.value.casefold(): o for o in statement.options}
     check_options(using, using.stream_options(stream.columns), statement.options, statement.connector)
     using.check_stream(stream, options, statement.connector)
-    _check_columns(statement, stream, using)
-    _check_types(statement, connectors().get(stream.format, using))
+    check_columns(statement, stream, using)
+    check_types(statement, connectors().get(stream.format, using))
     check_key(statement, stream)
     _check_malformed(statement, stream, context)
     columns = stream.columns or using.columns(stream)
@@ -77,16 +82,8 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         path.value if path else None,
         code_of(using.reads or (), options),
         schema_file.value if schema_file else None,
-        notes=(*_read_otherwise(statement.columns), *using.notes_of(stream)),
+        notes=(*read_otherwise(statement.columns), *using.notes_of(stream)),
     )
-
-
-def _read_otherwise(columns: tuple[Column, ...]) -> Iterator[Note]:
-    """Notes about columns whose declared type is read as another one."""
-    for column in columns:
-        if "(" in column.declared:
-            text = f"{column.name} {column.declared} is read as {column.type}: its length is not checked"
-            yield Note("READ_AS", text)
 
 
 def _stream_as_written(statement: CreateStream, using: Connector, context: Context) -> Stream:
@@ -162,69 +159,6 @@ def _check_is_no_circle(name: Name, query: Fragment, catalog: Catalog) -> None:
         )
 
 
-def _check_columns(statement: CreateStream, stream: Stream, using: Connector) -> None:
-    assert statement.connector
-    if using.needs_columns and not statement.columns:
-        raise RuleFault(
-            f"a {using.name} stream declares its columns",
-            hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {using.name} …",
-            span=statement.connector.span,
-            code="MISSING_COLUMNS",
-        )
-    parsed = stream.format in PAYLOAD_FORMATS
-    fields = {f.name.casefold() for f in using.metadata(stream)}
-    own = next((c for c in statement.columns if c.name.casefold() in fields), None)
-    if own:
-        raise RuleFault(
-            f"{own.name} is a field of the message itself",
-            hint=f"omit it from the column list: queries can use {own.name} anyway",
-            span=own.span,
-            code="FIXED_COLUMNS",
-        )
-    parsers = " | ".join(f for f in using.formats if f in PAYLOAD_FORMATS)
-    fixed = using.fixed_columns or (using.formats and not parsed)
-    if fixed and statement.columns and using.name != "text":
-        listed = ", ".join(f"{c.name} {c.type}" for c in using.fixed_columns) or "value STRING"
-        raise RuleFault(
-            f"the columns of {using.name} are fixed: {listed}",
-            hint="omit the column list" + (f", or add FORMAT {parsers}" if parsers else ""),
-            span=statement.columns[0].span,
-            code="FIXED_COLUMNS",
-        )
-    if parsed and not statement.columns and using.infer(stream) is None:
-        assert statement.format
-        raise RuleFault(
-            f"FORMAT {statement.format} needs the columns of the payload",
-            hint=f"CREATE STREAM {statement.name} (id INT, …) USING {using.name} FORMAT {statement.format} …",
-            span=statement.format.span,
-            code="MISSING_COLUMNS",
-        )
-
-
-def _check_types(statement: CreateStream, reader: Connector) -> None:
-    """Raise RuleFault for a column of a type that is not read in the format: each query would fail. reader:
-    the connector of the format.
-    """
-    for column in statement.columns:
-        kind = next((k for k in column.kinds if k in reader.no_types), "")
-        if kind:
-            nested = kind in ("ARRAY", "MAP", "STRUCT")
-            given = f"from_json({quote_name(column.name)}, {quote(column.type)}) in a query"
-            raise RuleFault(
-                f"{reader.name} has no values of type {kind}",
-                hint=f"{quote_name(column.name)} STRING" + (f", and {given}" if nested else ""),
-                span=column.span,
-                code="WRONG_TYPE",
-            )
-        if column.type.upper() in ("GEOMETRY", "GEOGRAPHY"):
-            raise RuleFault(
-                f"the type {column.type.upper()} needs a reference system",
-                hint=f"{quote_name(column.name)} {column.type.upper()}(4326)",
-                span=column.span,
-                code="WRONG_TYPE",
-            )
-
-
 def check_format(given: Name | None, using: Connector) -> None:
     """Raise NameFault for a FORMAT that a connector does not support."""
     supported = (*using.formats, *using.line_formats)
@@ -267,34 +201,6 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
             hint=f"CREATE LIVE TABLE … AS SELECT * FROM `{stream.name}$malformed`",
             span=name.span,
             code="WRONG_KIND",
-        )
-
-
-def check_watermark(watermark: Watermark | None, columns: tuple[Column, ...]) -> None:
-    """Check that the event-time column is a timestamp (Spark guide, withWatermark). columns: empty if they
-    are not known yet.
-
-    Raises NameFault or RuleFault with the span of the watermark's column.
-    """
-    if watermark is None or watermark.computed or not columns:
-        return
-    name = watermark.column.value
-    column = next((c for c in columns if c.name.casefold() == name.casefold()), None)
-    if column is None:
-        raise NameFault(
-            f"there is no column {name} for the watermark",
-            hint=did_you_mean(name, [c.name for c in columns])
-            or f"columns: {', '.join(c.name for c in columns)}",
-            span=watermark.column.span,
-            code="UNKNOWN_COLUMN",
-        )
-    kind = column.type.upper()
-    if not kind.startswith("TIMESTAMP") or kind.startswith("TIMESTAMP_NTZ"):
-        raise RuleFault(
-            f"the watermark's column {name} is {column.type.lower()}, not a timestamp",
-            hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{watermark.delay}'",
-            span=watermark.column.span,
-            code="WRONG_TYPE",
         )
 
 

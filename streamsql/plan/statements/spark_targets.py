@@ -17,10 +17,10 @@ from streamsql.language.spark_definitions import (
     added_columns,
     described,
     dropped_columns,
-    inner_targets,
     renamed_to,
     target_of,
 )
+from streamsql.language.spark_writes import inner_targets
 from streamsql.language.statements.base import Column, Fragment, Name, Statement
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name

@@ -23,7 +23,7 @@ from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.stand_ins import given_stream, stand_in_sink, without_source
-from streamsql.plan.statements.definitions import check_watermark
+from streamsql.plan.statements.stream_columns import check_watermark
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.analysis_errors import USE_TIME
 from streamsql.runtime.engine.cancel import CancelToken

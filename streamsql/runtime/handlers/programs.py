@@ -26,9 +26,9 @@ from streamsql.language.spark_definitions import (
     altered_view,
     definition_of,
     renamed_to,
-    tables_written,
     target_of,
 )
+from streamsql.language.spark_writes import tables_written
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import Insert
