@@ -187,3 +187,20 @@ def test_the_next_day_and_another_name(opened: Open, tmp_path: Path) -> None:
     assert console.rows("SELECT * FROM most;") == [(100,)]
     console.run("ROLLBACK CHANGE c; AWAIT QUERY ALL IDLE;")
     assert console.rows("SELECT * FROM most;") == [(110,)]
+
+
+def test_what_reads_a_view_follows_alter_view(console: Console) -> None:
+    console.run(
+        f"""{VIEWS} CREATE LIVE TABLE over_v AS SELECT k, twice FROM v;
+        CREATE TABLE base AS SELECT 1 AS x; CREATE VIEW lasting AS SELECT x FROM base;
+        CREATE LIVE TABLE crossed AS SELECT t.k, x FROM t CROSS JOIN lasting; AWAIT QUERY ALL IDLE;"""
+    )
+    console.run("ALTER VIEW v AS SELECT k, total * 3 AS twice FROM t;")
+    console.run("ALTER VIEW lasting AS SELECT x + 10 AS x FROM base; AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM over_v;") == console.rows("SELECT k, twice FROM v;") == [("a", 3)]
+    assert console.rows("SELECT * FROM crossed;") == [("a", 11)]
+    [result] = console.run("ALTER VIEW lasting RENAME TO renamed;")
+    assert notes_of(result) == ("crossed still uses lasting, and cannot be started again without it",)
+    [result] = console.run("ALTER TABLE base RENAME TO other;")
+    assert notes_of(result) == ()
+    console.run("STOP QUERY ALL; DROP VIEW renamed; DROP TABLE other;")

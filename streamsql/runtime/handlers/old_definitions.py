@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from streamsql.definitions import Query
 from streamsql.errors import Note
-from streamsql.language.spark_definitions import Definition, in_default
+from streamsql.language.spark_definitions import Definition, in_default, renamed_to, target_of
+from streamsql.language.spark_writes import tables_written
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Drop
 from streamsql.plan.lowering.shape import STATEFUL
@@ -54,13 +55,32 @@ def without_definition(parts: SessionParts, defines: Definition, users: list[str
     """
     name, queries = defines.creates or defines.drops, parts.catalog.queries
     if defines.drops and users:
-        use = f"{', '.join(users)} still use{'s' if len(users) == 1 else ''} {name}"
-        return (Note("OLD_DEFINITION", f"{use}, and cannot be started again without it"),)
+        return _without(users, name)
     following = [u for u in users if queries[u.casefold()].inputs and not parts.catalog.stages_of(u)]
     for user in following:  # it may read other live tables now
         parts.queries.stop(parts.queries.all[user.casefold()], parts.cancel)
         start_again(parts, user)
     return go_on([user for user in users if user not in following], f"the {defines.kind} {name}")
+
+
+def _without(users: list[str], name: str) -> tuple[Note, ...]:
+    """A note about running queries that use what is gone."""
+    use = f"{', '.join(users)} still use{'s' if len(users) == 1 else ''} {name}"
+    return (Note("OLD_DEFINITION", f"{use}, and cannot be started again without it"),) if users else ()
+
+
+def after_statement(parts: SessionParts, text: str) -> tuple[Note, ...]:
+    """Let the queries that read the tables and the view which a statement of Spark has changed follow it.
+    Returns notes about those that cannot. CREATE and DROP of a view are `without_definition`.
+    """
+    target = target_of(text)
+    if target is not None and target.verb.startswith("ALTER") and renamed_to(text):
+        return _without(_running(parts, _readers_of_table(parts, target.name)), target.name)
+    if target is not None and target.verb == "ALTER VIEW":
+        view = Definition(target.name, kind="view")
+        return without_definition(parts, view, users_of(parts, view))
+    written = tables_written(text).items()
+    return tuple(n for name, replaced in written for n in with_table(parts, name, replaced=replaced))
 
 
 def callers_of_function(parts: SessionParts, name: str) -> list[str]:

@@ -28,7 +28,6 @@ from streamsql.language.spark_definitions import (
     renamed_to,
     target_of,
 )
-from streamsql.language.spark_writes import tables_written
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import Insert
@@ -49,7 +48,12 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table, without_secrets
-from streamsql.runtime.handlers.old_definitions import users_of, with_table, without_definition
+from streamsql.runtime.handlers.old_definitions import (
+    after_statement,
+    users_of,
+    with_table,
+    without_definition,
+)
 from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
 from streamsql.runtime.handlers.show import how_called
 from streamsql.runtime.parts import SessionParts
@@ -93,12 +97,10 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
 
 
 def _with_readers(parts: SessionParts, statement: Statement, result: Result) -> Result:
-    """The result of a statement that may have changed tables of Spark, which queries read."""
+    """The result of a statement that may have changed tables or a view of Spark, which queries read."""
     if not isinstance(statement, (Spark, Insert)):
         return result
-    notes = list[Note]()
-    for name, replaced in tables_written(statement.text).items():
-        notes += informing(partial(with_table, parts, name, replaced=replaced), ())
+    notes = informing(partial(after_statement, parts, statement.text), ())
     return replace(result, notes=(*result.notes, *notes)) if notes else result
 
 
