@@ -135,8 +135,10 @@ class Refresher:
                 if before is None or not before.equals(table):
                     self.rows.take(table, self.rows.last_batch + 1)
             except Exception as error:
-                self.fail(error)
-                return False
+                if asked == self._asked:
+                    self.fail(error)
+                    return False
+                return True  # what it reads has changed meanwhile: it is computed again
             self._used = values if asked == self._asked else {}
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)

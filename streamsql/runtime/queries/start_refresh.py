@@ -242,7 +242,7 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
 
 
 def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
-    """The rows of the result as an Arrow table; once more where a table of Spark was overwritten between
+    """The rows of the result as an Arrow table; computed again where a table of Spark was overwritten between
     listing and reading its files. Raises QueryFault.
     """
     for left in reversed(range(_TRIES)):
@@ -254,7 +254,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
     raise AssertionError("the last try returns or raises")
 
 
-_TRIES = 3
+_TRIES = 5
 
 
 def _computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
