@@ -336,7 +336,7 @@ def test_an_empty_part_of_a_table_hides_no_row_behind_it(console: Console) -> No
         assert sorted(r.n for r in at.frame(console.session.spark).collect()) == [1, 2]
 
 
-def test_shapes_are_shown_as_their_bytes(console: Console) -> None:
+def test_shapes_are_shown_with_reference_system_and_bytes(console: Console) -> None:
     point = "0x0101000000000000000000f03f0000000000000040"
     console.run(
         f"""CREATE STREAM s (k STRING) USING values; INSERT INTO s VALUES ('a'), (NULL);
@@ -344,6 +344,7 @@ def test_shapes_are_shown_as_their_bytes(console: Console) -> None:
         array(st_geogfromwkb(X'{point[2:]}')) AS l FROM s; AWAIT QUERY t IDLE;"""
     )
     shown = {tuple(map(text, row)) for row in console.rows("SELECT * FROM t;")}
-    assert shown == {(point, f"[{point}]"), ("NULL", f"[{point}]")}
+    geometry, geography = (f"{{srid: {srid}, wkb: {point}}}" for srid in (0, 4326))
+    assert shown == {(geometry, f"[{geography}]"), ("NULL", f"[{geography}]")}
     assert shown == {tuple(map(text, row)) for row in console.rows("SELECT g, l FROM (SELECT * FROM t);")}
     assert console.rows("SELECT st_srid(g), st_srid(l[0]) FROM t WHERE g IS NOT NULL;") == [(0, 4326)]

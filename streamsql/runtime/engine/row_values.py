@@ -2,7 +2,7 @@
 
 A value that Python has no object for is its text: a date or time before the year 1 or after 9999 as Spark
 casts it to a STRING, a TIME with nanoseconds, an interval of months, a VARIANT as JSON. A GEOMETRY or
-GEOGRAPHY is its bytes, as st_asbinary gives them.
+GEOGRAPHY is the number of its reference system, and its bytes, as st_asbinary gives them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _of_texts() -> tuple[tuple[Any, Callable[[Any], Any]], ...]:
         (t.TimeType, written_time),
         ((t.YearMonthIntervalType, t.CalendarIntervalType), interval_text),
         (t.FloatType, shortest),
-        ((t.GeometryType, t.GeographyType), lambda shape: bytes(shape.getBytes())),
+        ((t.GeometryType, t.GeographyType), lambda shape: _shape(shape.getSrid(), bytes(shape.getBytes()))),
     )
 
 
@@ -87,6 +87,11 @@ def _read(text: str, read: Callable[[str], Any]) -> Any:
         return read(text)
     except ValueError:
         return text
+
+
+def _shape(srid: int, wkb: bytes) -> dict[str, int | bytes]:
+    """A GEOMETRY or GEOGRAPHY."""
+    return {"srid": srid, "wkb": wkb}
 
 
 def _unless_null(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -112,7 +117,8 @@ def column_values(column: Any, kind: Any, zone: dt.tzinfo) -> list[Any]:
     if isinstance(kind, t.VariantType):
         return list(column.field("json").to_pylist())
     if isinstance(kind, (t.GeometryType, t.GeographyType)):
-        return list(column.field("wkb").to_pylist())
+        shapes = zip(column.field("srid").to_pylist(), column.field("wkb").to_pylist(), strict=True)
+        return [None if wkb is None else _shape(srid, wkb) for srid, wkb in shapes]
     if isinstance(kind, t.StructType):
         names = unique_names(f.name for f in kind.fields)
         parts = [
