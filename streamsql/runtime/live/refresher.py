@@ -54,7 +54,8 @@ class Refresher:
         self.key = self.name.casefold() if self.is_table else f"query\0{self.name.casefold()}"
         self.input_keys = frozenset(i.casefold() for i in self.inputs)
         self._used: Mapping[str, RowsAt] = {}
-        self._arrived = self._dispatched = self._taken = self._asked = 0
+        self._arrived = self._dispatched = self._taken = 0
+        self._asked = self._answered = 0
         self._since: float | None = None
         self._taking: float | None = None
         self._cancel = CancelToken()
@@ -99,7 +100,6 @@ class Refresher:
     def ask_again(self) -> None:
         """It is to be computed from the same rows again: something else that it reads has changed."""
         self._asked += 1
-        self._used = {}
         self.rows_arrived()
 
     def dispatched(self) -> None:
@@ -114,6 +114,8 @@ class Refresher:
 
     def is_at(self, values: Mapping[str, RowsAt]) -> bool:
         """Whether these rows of its inputs are those that it was computed from."""
+        if self._answered != self._asked:
+            return False
         return self._used.keys() == values.keys() and all(self._used[k] is v for k, v in values.items())
 
     def has_columns_of(self, live: LiveTables) -> bool:
@@ -139,7 +141,7 @@ class Refresher:
                     self.fail(error)
                     return False
                 return True  # what it reads has changed meanwhile: it is computed again
-            self._used = values if asked == self._asked else {}
+            self._used, self._answered = values, asked
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)
             self.on_report(self._report(values))
