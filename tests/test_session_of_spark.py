@@ -98,6 +98,16 @@ def test_execute_immediate_reads_the_live_tables_of_now(console: Console) -> Non
     assert console.rows("BEGIN EXECUTE IMMEDIATE 'SELECT max(n) FROM t'; END;") == [(2,)]
 
 
+def test_execute_immediate_of_a_joined_literal_and_of_one_with_parameters(console: Console) -> None:
+    console.run(COUNTS)
+    assert console.rows("EXECUTE IMMEDIATE 'SELECT max(n) ' 'FROM t';") == [(1,)]
+    assert console.rows("EXECUTE IMMEDIATE 'SELECT k FROM t WHERE k = ''a''';") == [("a",)]
+    joined = "EXECUTE IMMEDIATE 'SELECT max(IDENTIFIER(:c ''n'')) FROM IDENTIFIER(''t'')' USING 't.' AS c;"
+    assert console.rows(joined) == [(1,)]
+    with pytest.raises(StreamsqlError, match=r"missing '\)'"):
+        console.run("EXECUTE IMMEDIATE 'SELECT max(n FROM t';")
+
+
 def test_execute_immediate_over_a_stream_is_refused_with_the_statement(console: Console) -> None:
     console.run(COUNTS)
     with pytest.raises(StreamsqlError, match="EXECUTE IMMEDIATE runs no query over a stream") as caught:

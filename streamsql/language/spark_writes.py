@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
-from streamsql.errors import Span
+from streamsql.errors import Span, StreamsqlError
+from streamsql.language.query import read_query
 from streamsql.language.spark_definitions import definition_of, inserted_into, name_of_table, target_of
-from streamsql.language.tokens import tokenize, unquote
+from streamsql.language.tokens import Token, tokenize, unquote
 
 
 def inner_targets(text: str) -> Iterator[tuple[str, Span]]:
@@ -46,12 +48,31 @@ def tables_written(text: str) -> dict[str, bool]:
 
 def executed_texts(text: str) -> list[str]:
     """The statements that EXECUTE IMMEDIATE has as texts, in a statement or a script of Spark. One in a
-    variable is not among them.
+    variable is not among them, nor one whose quotes and parentheses are not in pairs: Spark says so.
     """
     tokens = tokenize(text, strict=False)
-    triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
-    return [
-        unquote(third)
-        for first, second, third in triples
-        if (first.upper, second.upper, third.kind) == ("EXECUTE", "IMMEDIATE", "string")
+    texts = [
+        _joined_literals(list(takewhile(lambda token: token.kind == "string", tokens[at + 2 :])))
+        for at in range(len(tokens) - 2)
+        if (tokens[at].upper, tokens[at + 1].upper) == ("EXECUTE", "IMMEDIATE")
     ]
+    return [executed for executed in texts if executed and _is_readable(executed)]
+
+
+def _joined_literals(literals: list[Token]) -> str:
+    """The value of string literals that follow each other. Spark joins them; of two that touch, a quote
+    stands between: 'it''s'.
+    """
+    value = ""
+    for before, literal in zip([None, *literals], literals, strict=False):
+        touches = before and before.span.end == literal.span.start and before.text[-1] == literal.text[0]
+        value += (literal.text[0] if touches else "") + unquote(literal)
+    return value
+
+
+def _is_readable(text: str) -> bool:
+    try:
+        read_query(text)
+    except StreamsqlError:
+        return False
+    return True
