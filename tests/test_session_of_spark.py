@@ -122,6 +122,19 @@ def test_execute_immediate_of_a_variable_does_not_propose_the_name_that_was_writ
     assert (caught.value.hint or "").startswith("SELECT … FROM t:")
 
 
+def test_a_setting_with_which_no_query_is_split_is_named_with_the_way_back(console: Console) -> None:
+    console.run("CREATE STREAM s (k STRING, v INT) USING values; SET spark.sql.groupByAliases = false;")
+    places = "SELECT v, row_number() OVER (ORDER BY v DESC) AS place FROM s"
+    for statement in (places, f"CREATE LIVE TABLE places AS {places}"):
+        with pytest.raises(StreamsqlError, match="a window function") as caught:
+            console.run(f"{statement};")
+        way = (caught.value.hint or "").splitlines()[-1]
+        assert way == "or: SET spark.sql.groupByAliases = true; then the query runs in stages"
+    console.run(f"SET spark.sql.groupByAliases = true; CREATE LIVE TABLE places AS {places};")
+    console.run("INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY places IDLE;")
+    assert sorted(console.rows("SELECT * FROM places;")) == [(1, 2), (2, 1)]
+
+
 def test_set_computes_what_reads_live_tables_again_and_names_the_other_queries(console: Console) -> None:
     console.run(
         """CREATE STREAM s (at TIMESTAMP) USING values;

@@ -85,7 +85,7 @@ def _may_be_own(text: str, catalog: Catalog) -> bool:
 
 QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
 
-_PLANNED_WITH = {
+PLANNED_WITH = {
     QUOTED_NAMES: "false",
     "spark.sql.caseSensitive": "false",
     "spark.sql.groupByAliases": "true",
@@ -103,5 +103,5 @@ _PLANNED_WITH = {
 def changed_language(settings: Mapping[str, str]) -> tuple[str, ...]:
     """The settings with which a text does not mean what planning assumes; none for Spark's defaults."""
     return tuple(
-        name for name, value in _PLANNED_WITH.items() if settings.get(name, value).strip().casefold() != value
+        name for name, value in PLANNED_WITH.items() if settings.get(name, value).strip().casefold() != value
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -16,6 +17,7 @@ from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
+from streamsql.plan.lowering.as_written import PLANNED_WITH
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import with_views_as_streams
@@ -58,7 +60,7 @@ def staged(
     try:
         split = stages.split(body.text, query.name, context.catalog, runs, whole=inserts)
     except (stages.CannotSplit, RuleFault):
-        raise fault from None
+        raise _hint_at_settings(query, sink, body, context, fault, inserts) from None
     if len(split.stages) > MOST_STAGES:
         raise RuleFault(
             f"the query would run in {len(split.stages) + 1} stages, and {MOST_STAGES + 1} are the most",
@@ -76,12 +78,31 @@ def staged(
             raise fault
         plan = _over_stages(query, sink, body, split, context, inserts=inserts)
     except (stages.CannotSplit, RuleFault):
-        raise fault from None
+        raise _hint_at_settings(query, sink, body, context, fault, inserts) from None
     if fault.code == ROW_OF_EACH_KEY:
         text = f"one query keeps less state, and leaves out NULL: {fault.hint}"
         note = Note("ONE_QUERY_INSTEAD", text)
         return replace(plan, notes=(*plan.notes, note))
     return plan
+
+
+def _hint_at_settings(
+    query: Query, sink: Sink, body: Fragment, context: Context, fault: RuleFault, inserts: bool
+) -> RuleFault:
+    """The fault of a query that cannot be split. Settings of Spark with which no query is taken apart are
+    its hint, if the query runs in stages without them.
+    """
+    plain = replace(context, changed_language=())
+    if not context.changed_language:
+        return fault
+    try:
+        staged(query, sink, body, plain, copy(fault), inserts=inserts)
+    except RuleFault:
+        return fault
+    back = " ".join(f"SET {name} = {PLANNED_WITH[name]};" for name in context.changed_language)
+    way = f"{back} then the query runs in stages"
+    fault.hint = f"{fault.hint}\nor: {way}" if fault.hint else way
+    return fault
 
 
 def with_stages(run: Run, sink: Sink, body: Fragment, context: Context, *, inserts: bool = False) -> Run:
