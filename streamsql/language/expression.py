@@ -87,6 +87,12 @@ class Expression:
         )
 
     @property
+    def is_predicate(self) -> bool:
+        """Whether it is a comparison, AND, OR, NOT or the like."""
+        exp = exp_module()
+        return isinstance(bare(self.tree), (exp.Predicate, exp.Connector, exp.Not))
+
+    @property
     def whole_number(self) -> int | None:
         """The value of an integer literal, as Spark accepts it for LIMIT and ordinals; else None."""
         text = self.text

@@ -107,10 +107,9 @@ class FromReader(TokenRanges):
         if tree.args.get("using"):
             names = tuple(unquote(t) for t in self.tokens[relation_end + 2 : end - 1] if t.text != ",")
             return Join(relation, kind, span, using=names)
-        on = tree.args.get("on")
-        if on is None:
+        if relation_end == end:  # without a condition, where sqlglot reads ON TRUE
             return Join(relation, kind, span)
-        return Join(relation, kind, span, self.expression(on, relation_end + 1, end))
+        return Join(relation, kind, span, self.expression(tree.args["on"], relation_end + 1, end))
 
     def relation(self, tree: Any, lo: int, hi: int) -> Relation:
         exp = self.exp

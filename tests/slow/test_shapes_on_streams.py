@@ -49,6 +49,13 @@ SELECT DISTINCT a FROM tbl ORDER BY a
 SELECT l.a, r.b FROM tbl l, tbl r WHERE l.a < r.b
 SELECT l.a, r.b FROM tbl l JOIN tbl r ON l.a < r.b
 SELECT l.a, r.b FROM tbl l CROSS JOIN tbl r
+SELECT l.a, r.b FROM tbl l JOIN tbl r
+SELECT l.a, r.b FROM tbl l INNER JOIN tbl r WHERE l.a = r.b
+SELECT l.a, r.b FROM tbl l LEFT JOIN tbl r
+SELECT * FROM (SELECT a FROM tbl) NATURAL JOIN (SELECT b FROM tbl)
+SELECT l.a, r.b FROM tbl l JOIN tbl r USING (a)
+SELECT l.c, r.b FROM tbl l JOIN tbl r APPROX NEAREST 1 BY DISTANCE abs(l.a - r.b) WHERE r.s = 'q'
+SELECT l.a, x FROM tbl l JOIN st
 SELECT a FROM tbl EXCEPT SELECT x FROM st
 SELECT a FROM tbl EXCEPT ALL SELECT x FROM st
 SELECT a FROM tbl INTERSECT SELECT x FROM st
@@ -63,6 +70,9 @@ SELECT x, n FROM st, LATERAL (SELECT count(*) AS n FROM tbl WHERE a = x)
 SELECT count(*) FILTER (WHERE a IN (SELECT x FROM st)) AS n FROM tbl
 SELECT a, count(*) AS n FROM tbl GROUP BY a HAVING count(*) IN (SELECT x FROM st)
 SELECT a, count(*) AS n FROM tbl GROUP BY a HAVING max(b) > (SELECT min(x) FROM st)
+SELECT a, sum(b) + 1 AS t FROM tbl GROUP BY a HAVING sum(b) - 1
+SELECT sum(b) + 1 AS t FROM tbl HAVING sum(b) - 1
+SELECT a, any(b > 4) AS y FROM tbl GROUP BY a HAVING any(b > 4)
 SELECT CASE WHEN a IN (SELECT x FROM st) THEN 1 ELSE 0 END AS c FROM tbl
 SELECT count(DISTINCT a) AS d, sum(b) AS t FROM tbl
 SELECT sum(DISTINCT a) FILTER (WHERE b > 1) AS d FROM tbl
@@ -80,6 +90,10 @@ SELECT max(n) AS m FROM (SELECT a, count(*) AS n FROM tbl GROUP BY a)
 SELECT a FROM (SELECT a, count(*) AS n FROM tbl GROUP BY a) UNION SELECT b FROM tbl
 SELECT x AS k FROM (SELECT * FROM tbl AS u(x, y, z, w))
 WITH q(k, v) AS (SELECT a, b FROM tbl) SELECT k, sum(v) AS v FROM q GROUP BY k
+WITH RECURSIVE q(k) AS (SELECT a FROM tbl UNION ALL SELECT k + 1 FROM q WHERE k < 4) SELECT k FROM q
+WITH RECURSIVE q(k) AS (SELECT 1 UNION ALL SELECT k + a FROM q JOIN tbl ON k < b AND k < 5) SELECT k FROM q
+WITH RECURSIVE q(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM q WHERE k < 3) SELECT k, b FROM q JOIN tbl ON k = a
+SELECT k, count(*) AS n FROM (WITH RECURSIVE q(k) AS (SELECT a FROM tbl UNION ALL SELECT k + 1 FROM q WHERE k < 4) SELECT k FROM q) GROUP BY k
 SELECT x.k FROM (SELECT a FROM tbl) AS x(k)
 SELECT a, sum(b) AS t FROM (SELECT a, b FROM tbl) NATURAL JOIN (SELECT x AS a FROM st) GROUP BY a
 SELECT /*+ COALESCE(1) */ a, count(*) AS n FROM tbl GROUP BY a
@@ -106,11 +120,8 @@ def outcome(console: Console, shape: str) -> str:
     finally:
         console.run("DROP LIVE TABLE shape;")
     spark = console.session.spark
-    given = (
-        shape.replace("WITH q", f"WITH tbl AS {TABLE}, q")
-        if shape.startswith("WITH")
-        else f"WITH tbl AS {TABLE} {shape}"
-    )
+    head = next((words for words in ("WITH RECURSIVE ", "WITH ") if shape.startswith(words)), "")
+    given = f"{head or 'WITH '}tbl AS {TABLE}{',' if head else ''} {shape.removeprefix(head)}"
     expected = Counter(repr(tuple(row)) for row in spark.sql(given).collect())
     return "" if rows == expected else f"gives {rows}, a batch {expected}"
 

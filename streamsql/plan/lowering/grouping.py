@@ -98,6 +98,8 @@ class Grouping(HiddenKeys):
         a column that says whether a group is kept.
         """
         having = _by_aliases(self.checked(clause.expression), items)
+        if not having.is_predicate:  # Spark's parser casts it
+            having = read_expression(f"CAST({having.text} AS BOOLEAN)")
         self.check_having(items)
         shape, flag = grouped.shape, None
         constant = self.keeps_groups(grouped) and self.is_over_keys(shape, having)

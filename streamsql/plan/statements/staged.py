@@ -39,6 +39,7 @@ REFUSED = frozenset(
         ROW_OF_EACH_KEY,
         "NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING",
         "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY",
+        "NEAREST_BY_JOIN.STREAMING_NOT_SUPPORTED",
     )
 )
 """The codes of what Spark does not do on streams, and does over tables."""

@@ -24,8 +24,8 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
     for choice in plan.choices:
         trigger = plan.query.trigger.kind if plan.query.trigger else ""
         refusal = spark_verdict(spark, result, choice.mode, trigger)
-        if refusal is None and _may_gain_joins(plan):
-            unplanned = _refused_by_the_planner(spark, result, plan)
+        if refusal is None and ((gains := _may_gain_joins(plan)) or not plan.shape.complete):
+            unplanned = _refused_by_the_planner(spark, result, plan, gains)
             if unplanned is not None:
                 raise unplanned
         if refusal is None and choice.mode == "complete" and not (plan.shape.complete or plan.mode_span):
@@ -43,9 +43,10 @@ def _may_gain_joins(plan: Run) -> bool:
     return not plan.query.together and any(joins_in_the_optimizer(read_query(text)) for text in texts)
 
 
-def _refused_by_the_planner(spark: Any, result: Any, plan: Run) -> RuleFault | None:
-    """The refusal of a streaming DataFrame that Spark's checks accept and its planner does not: the optimizer
-    makes a join of the stream with itself, or an aggregation, of a query in an expression or of LATERAL.
+def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> StreamsqlError | None:
+    """The refusal of a streaming DataFrame that Spark's checks accept and its planner does not: a join of
+    streams without an equality; or (gains) the optimizer makes a join of the stream with itself, or an
+    aggregation, of a query in an expression or of LATERAL.
     """
     logical = result._jdf.queryExecution().analyzed()
     optimizer = result._jdf.sparkSession().sessionState().optimizer()
@@ -58,8 +59,10 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run) -> RuleFault | N
         n for n in optimized if n.nodeName() == "Join" and n.left().isStreaming() and n.right().isStreaming()
     ]
     fine = all(keys.unapply(n).isDefined() and not n.joinType().toString().startswith("Exist") for n in joins)
-    if fine and (after <= before or (shared and before)):
+    if fine and (not gains or after <= before or (shared and before)):
         return None
+    if not gains:
+        return placed(RuleFault("a join without equality predicate"), plan)
     return RuleFault(
         "Spark does not run this query on a stream",
         detail="a query in an expression, LATERAL or EXCEPT ALL becomes an aggregation of the stream, or a "

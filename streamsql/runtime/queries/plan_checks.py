@@ -29,6 +29,8 @@ def check_runs(plan: Run, spark: Any, result: Any) -> None:
     maps = any(c.type.upper().startswith("MAP") for stream in plan.reads.streams for c in stream.columns)
     if maps or any("map" in word for word in words):
         _check_maps(plan, result)
+    if "recursive" in words:
+        _check_recursion(plan, result)
     if has_collations(words, plan.reads.streams):
         _check_collations(plan, spark, result)
 
@@ -100,6 +102,22 @@ def _check_maps(plan: Run, result: Any) -> None:
             hint="GROUP BY map_entries(m)",
             span=plan.body_span,
             code="WRONG_TYPE",
+        )
+
+
+def _check_recursion(plan: Run, result: Any) -> None:
+    """Raise RuleFault for a recursive WITH query over a stream: Spark's checks accept it, and its first
+    micro-batch fails, because each step of the recursion runs as a query of its own.
+    """
+    if any(
+        node.nodeName() == "UnionLoop" for node in streaming_nodes(result._jdf.queryExecution().analyzed())
+    ):
+        raise RuleFault(
+            "a recursive WITH query over a stream is not supported",
+            detail="Spark runs each step of the recursion as a query of its own, over tables only",
+            hint=_over_rows(plan),
+            span=plan.body_span,
+            code="NOT_ON_STREAMS",
         )
 
 
