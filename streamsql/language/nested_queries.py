@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
+from typing import Any
 
 from streamsql.errors import Span
 from streamsql.language.query_tree import Query
@@ -24,19 +25,28 @@ def queries_in_parentheses(query: Query) -> list[Span]:
 
 
 def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -> bool:
-    """Whether a query names no column of a query around it, as far as can be told.
+    """Whether a query names no column of a query around it, as far as can be told. What its WITH queries
+    read is no relation of the query itself.
 
     columns: those of a relation by its name; None when they are not known.
     """
     exp = exp_module()
     if query.tree is None:
         return False
-    ctes = {c.alias.casefold() for c in query.nodes_of(exp.CTE)}
-    names = {t.alias_or_name.casefold() for t in query.nodes_of(exp.Table)} | ctes
-    aliases = query.nodes_of(exp.TableAlias)
+
+    def outside(kind: Any) -> list[Any]:
+        return [n for n in query.nodes_of(kind) if n.find_ancestor(exp.CTE) is None]
+
+    tables, aliases = outside(exp.Table), outside(exp.TableAlias)
+    spans = [cte.span for cte in query.body.ctes] if query.body else []
+    names = {t.alias_or_name.casefold() for t in tables}
     names |= {alias.name.casefold() for alias in aliases if alias.this}
-    names |= {relation.name.casefold() for relation in query.relations}  # also those inside window tables
-    column_names, complete = {a.alias.casefold() for a in query.nodes_of(exp.Alias)}, True
+    names |= {  # also those inside window tables
+        relation.name.casefold()
+        for relation in query.relations
+        if not any(span.start <= relation.span.start < span.end for span in spans)
+    }
+    column_names, complete = {a.alias.casefold() for a in outside(exp.Alias)}, True
     column_names |= {c.name.casefold() for alias in aliases for c in alias.args.get("columns") or ()}
     if query.tree.find(exp.Lateral):
         column_names |= _GENERATED
@@ -44,7 +54,7 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
         own = columns(table.name)
         complete = complete and own is not None
         column_names |= {name.casefold() for name in own or ()}
-    for column in query.nodes_of(exp.Column):
+    for column in outside(exp.Column):
         table = column.table.casefold()
         if table and table not in names | column_names | _STRUCTS:
             return False

@@ -86,10 +86,19 @@ SELECT a, v FROM tbl LATERAL VIEW explode(array(a, b)) e AS v
 SELECT a, sum(v) AS v FROM tbl LATERAL VIEW explode(array(a, b)) e AS v GROUP BY a
 SELECT tbl.a, sum(e.v) AS v FROM tbl LATERAL VIEW explode(array(a, b)) e AS v WHERE e.v > 1 GROUP BY tbl.a
 SELECT t.a, t.b FROM tbl AS t ORDER BY t.a, t.b LIMIT 2
+SELECT sum(a) AS t FROM tbl UNION ALL SELECT sum(b) FROM tbl
+SELECT count(*) AS t FROM tbl UNION ALL SELECT count(*) FROM tbl WHERE b > 1 UNION ALL SELECT a FROM tbl
+WITH q AS (SELECT max(b) AS m FROM tbl) SELECT m FROM q UNION ALL SELECT m + 1 FROM q
+SELECT * FROM (SELECT sum(a) AS t FROM tbl) JOIN (SELECT sum(b) AS u FROM tbl)
+SELECT max(a) AS m FROM tbl GROUP BY GROUPING SETS (()) UNION ALL SELECT max(b) FROM tbl GROUP BY GROUPING SETS (())
+SELECT max(a) AS m FROM tbl UNION ALL SELECT max(b) FROM tbl GROUP BY s
 SELECT max(n) AS m FROM (SELECT a, count(*) AS n FROM tbl GROUP BY a)
 SELECT a FROM (SELECT a, count(*) AS n FROM tbl GROUP BY a) UNION SELECT b FROM tbl
 SELECT x AS k FROM (SELECT * FROM tbl AS u(x, y, z, w))
 WITH q(k, v) AS (SELECT a, b FROM tbl) SELECT k, sum(v) AS v FROM q GROUP BY k
+WITH q AS (SELECT * FROM tbl), r AS (SELECT a FROM q GROUP BY a) SELECT r.a, (SELECT sum(q.b) FROM q WHERE q.a = r.a) AS t FROM r
+WITH q AS (SELECT * FROM tbl), r AS (SELECT a FROM q GROUP BY a) SELECT q.a, (SELECT count(*) FROM r WHERE r.a = q.a) AS n FROM q
+WITH q AS (SELECT * FROM tbl) SELECT a FROM q WHERE b > (SELECT count(*) FROM tbl t WHERE t.b < (SELECT max(u.b) FROM q u WHERE u.a = t.a))
 WITH RECURSIVE q(k) AS (SELECT a FROM tbl UNION ALL SELECT k + 1 FROM q WHERE k < 4) SELECT k FROM q
 WITH RECURSIVE q(k) AS (SELECT 1 UNION ALL SELECT k + a FROM q JOIN tbl ON k < b AND k < 5) SELECT k FROM q
 WITH RECURSIVE q(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM q WHERE k < 3) SELECT k, b FROM q JOIN tbl ON k = a

@@ -234,6 +234,7 @@ class Grouping(HiddenKeys):
             only_window=len(keys) == 1,
             distinct=any(i.expression.aggregates_distinct for i in items),
             several=several,
+            one_group=not keys,
             grouping_columns=tuple(i.name for i in items if several and i.expression.call in _TELLING),
         )
         named_keys = [name for name in out if name]

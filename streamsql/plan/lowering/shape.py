@@ -41,7 +41,8 @@ class Op:
     if only Spark can decide; for distinct_on: whether event time is among its keys.
     clock: whether a processor's timers or times to live use processing time. half: of a union, whether one
     side is of groups, and the other is not. several: of an aggregate, whether it groups several times
-    (ROLLUP, CUBE, GROUPING SETS); grouping_columns: the columns that then say by which keys a row is grouped.
+    (ROLLUP, CUBE, GROUPING SETS); grouping_columns: the columns that then say by which keys a row is grouped;
+    one_group: of an aggregate, whether it has no keys.
     reads: its inputs, where no operation before them keeps state and the query is one of DataFrame calls.
     """
 
@@ -59,6 +60,7 @@ class Op:
     clock: bool = False
     half: bool = False
     several: bool = False
+    one_group: bool = False
     grouping_columns: tuple[str, ...] = ()
     reads: tuple[StateInput, ...] = field(default=(), compare=False)
 

@@ -66,6 +66,13 @@ DISTINCT_COUNT = Refusal(
     "approx_count_distinct(x) instead of count(DISTINCT x)",
     clause="aggregate",
 )
+ONE_GROUP_TWICE = Refusal(
+    "several aggregations without GROUP BY are not supported in one query over streams",
+    "Spark's optimizer may merge them (rule MergeSubplans), and then a micro-batch gives the values of its "
+    "own rows only",
+    "a live table for each of them, and the query over these",
+)
+"""Seen in Spark 4.3, also where the streams differ: a micro-batch may have no rows of either."""
 OVER = Refusal(
     "a window function (OVER …) is not supported on a stream (NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING)",
     "its frame would have to span rows that have not arrived yet",

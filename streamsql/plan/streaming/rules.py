@@ -31,6 +31,8 @@ def verdict(shape: Shape, mode: str) -> Refusal | None:
         refusal = _verdict_of(op, shape, number, mode)
         if refusal:
             return replace(refusal, span=op.span)
+    if shape.complete and sum(op.one_group for op in shape.ops) > 1:
+        return refusals.ONE_GROUP_TWICE
     if shape.complete and mode == "complete" and not shape.aggregates:
         return refusals.NO_GROUPS
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from streamsql.error_codes import OUTPUT_MODE
@@ -9,10 +10,10 @@ from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.language.nested_queries import joins_in_the_optimizer
 from streamsql.language.query import read_query
 from streamsql.plan.plans import Run
-from streamsql.plan.streaming import rules
+from streamsql.plan.streaming import refusals, rules
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.queries.plan_checks import check_runs, streaming_nodes
+from streamsql.runtime.queries.plan_checks import check_runs, has_streaming_subquery, streaming_nodes
 
 _MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
@@ -50,7 +51,11 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> 
     """
     logical = result._jdf.queryExecution().analyzed()
     optimizer = result._jdf.sparkSession().sessionState().optimizer()
-    analyzed, optimized = (list(streaming_nodes(p)) for p in (logical, optimizer.execute(logical)))
+    planned = optimizer.execute(logical)
+    analyzed, optimized = (list(streaming_nodes(p)) for p in (logical, planned))
+    groups = [node.groupingExpressions() for node in optimized if node.nodeName() == "Aggregate"]
+    if has_streaming_subquery(planned) or sum(keys.isEmpty() for keys in groups) > 1:
+        return replace(refusals.ONE_GROUP_TWICE, span=plan.body_span).fault()
     shared = any(node.nodeName() == "WithCTE" for node in analyzed)
     grouping = ("Aggregate", "Distinct", "Deduplicate")
     before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
@@ -62,7 +67,7 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> 
     if fine and (not gains or after <= before or (shared and before)):
         return None
     if not gains:
-        return placed(RuleFault("a join without equality predicate"), plan)
+        return replace(refusals.NO_EQUALITY, span=plan.body_span).fault()
     return RuleFault(
         "Spark does not run this query on a stream",
         detail="a query in an expression, LATERAL or EXCEPT ALL becomes an aggregation of the stream, or a "

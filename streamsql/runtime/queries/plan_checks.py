@@ -153,3 +153,11 @@ def streaming_nodes(plan: Any) -> Iterator[Any]:
     children = plan.children()
     for at in range(children.size()):
         yield from streaming_nodes(children.apply(at))
+
+
+def has_streaming_subquery(plan: Any) -> bool:
+    """Whether an expression of a plan of Spark has a query over a stream."""
+    subqueries, children = plan.subqueries(), plan.children()
+    return any(subqueries.apply(at).isStreaming() for at in range(subqueries.size())) or any(
+        has_streaming_subquery(children.apply(at)) for at in range(children.size())
+    )
