@@ -45,16 +45,18 @@ def _may_gain_joins(plan: Run) -> bool:
 
 
 def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> StreamsqlError | None:
-    """The refusal of a streaming DataFrame that Spark's checks accept and its planner does not: a join of
-    streams without an equality; or (gains) the optimizer makes a join of the stream with itself, or an
-    aggregation, of a query in an expression or of LATERAL.
+    """The refusal of a streaming DataFrame that Spark's checks accept, and that fails or has wrong values once
+    it runs: a join of streams without an equality; aggregations without keys, which the optimizer may merge;
+    or (gains) the optimizer makes a join of the stream with itself, or an aggregation, of a query in an
+    expression or of LATERAL.
     """
     logical = result._jdf.queryExecution().analyzed()
     optimizer = result._jdf.sparkSession().sessionState().optimizer()
     planned = optimizer.execute(logical)
     analyzed, optimized = (list(streaming_nodes(p)) for p in (logical, planned))
-    groups = [node.groupingExpressions() for node in optimized if node.nodeName() == "Aggregate"]
-    if has_streaming_subquery(planned) or sum(keys.isEmpty() for keys in groups) > 1:
+    aggregates = [node for node in optimized if node.nodeName() == "Aggregate"]
+    one_group = sum(node.groupingExpressions().isEmpty() for node in aggregates)
+    if has_streaming_subquery(planned) or one_group > 1:
         return replace(refusals.ONE_GROUP_TWICE, span=plan.body_span).fault()
     shared = any(node.nodeName() == "WithCTE" for node in analyzed)
     grouping = ("Aggregate", "Distinct", "Deduplicate")
