@@ -45,10 +45,10 @@ def _may_gain_joins(plan: Run) -> bool:
 
 
 def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> StreamsqlError | None:
-    """The refusal of a streaming DataFrame that Spark's checks accept, and that fails or has wrong values when
-    it runs: a join of streams without an equality; aggregations without keys, which the optimizer may merge;
-    or (gains) the optimizer makes a join of the stream with itself, or an aggregation, of a query in an
-    expression or of LATERAL.
+    """The refusal of a query that Spark's checks accept, and that fails or has wrong values once it runs: a
+    join of streams without an equality; aggregations without keys, which the optimizer may merge; or (gains)
+    the optimizer makes a join of the stream with itself, or an aggregation, of a query in an expression or of
+    LATERAL. result: its streaming DataFrame.
     """
     logical = result._jdf.queryExecution().analyzed()
     optimizer = result._jdf.sparkSession().sessionState().optimizer()
