@@ -63,6 +63,16 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
     return True
 
 
+def _names_items(aliased: Any) -> bool:
+    """Whether an alias with a list of columns stands for the items of a SELECT or the columns of a generator,
+    and not for the columns of tables.
+    """
+    exp = exp_module()
+    if isinstance(aliased, exp.Subquery):
+        return isinstance(aliased.unnest(), exp.Query)
+    return isinstance(aliased, (exp.CTE, exp.Lateral, exp.Unnest, exp.Values))
+
+
 def joins_in_the_optimizer(query: Query) -> bool:
     """Whether Spark makes joins or aggregations of what is neither in the text: of a query in an expression,
     of LATERAL and of EXCEPT ALL. Its checks for streams do not see these.
@@ -96,6 +106,9 @@ def reads_all_columns(query: Query) -> bool:
     exp = exp_module()
     if query.tree is None or query.words & {"natural", "pivot", "unpivot", "table"}:
         return True
-    if any(table.args["alias"].args.get("columns") for table in query.nodes_of(exp.Table) if table.alias):
+    if any(
+        alias.args.get("columns") and not _names_items(alias.parent)
+        for alias in query.nodes_of(exp.TableAlias)
+    ):
         return True
     return any(not isinstance(star.parent, exp.Count) for star in query.nodes_of(exp.Star))
