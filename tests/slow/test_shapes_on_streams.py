@@ -56,6 +56,8 @@ SELECT * FROM (SELECT a FROM tbl) NATURAL JOIN (SELECT b FROM tbl)
 SELECT l.a, r.b FROM tbl l JOIN tbl r USING (a)
 SELECT l.c, r.b FROM tbl l JOIN tbl r APPROX NEAREST 1 BY DISTANCE abs(l.a - r.b) WHERE r.s = 'q'
 SELECT l.a, x FROM tbl l JOIN st
+SELECT p, w FROM (tbl l CROSS JOIN tbl r) AS t(p, q, r, u, v, w, x, y)
+SELECT p, q FROM (st JOIN tbl ON st.x = tbl.a) AS t(p, q, r, u, v)
 SELECT a FROM tbl EXCEPT SELECT x FROM st
 SELECT a FROM tbl EXCEPT ALL SELECT x FROM st
 SELECT a FROM tbl INTERSECT SELECT x FROM st
