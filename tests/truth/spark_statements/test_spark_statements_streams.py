@@ -23,7 +23,7 @@ from streamsql.language.tokens import quote_name
 ROOMS = ("streamsql/language/", "streamsql/plan/", "streamsql/runtime/queries/")
 
 FILES = os.environ.get("STREAMSQL_STREAM_FILES", "")
-IN_EACH = 1 if FILES else 12
+IN_EACH = 1 if FILES else 24
 """One query in so many is tried."""
 CHOSEN = FILES or (
     "cte|cte-recursion|group-by|group-by-filter|group-analytics|grouping_set|having|join-empty-relation|join-lateral"
