@@ -1,5 +1,5 @@
 """Spark's own queries over streams: each runs as a live table over streams that have the rows of its tables and views,
-in two micro-batches, and gives the rows that Spark's batch gives over these, or is refused before it starts.
+in two micro-batches, and gives the rows that Spark's batch gives over these. Only a query without a stream is refused.
 
 A part of the queries is tried here; all, or those of some files, with
 `STREAMSQL_STREAM_FILES='cte.*|group-by.*' python -m pytest --timeout=0 -m "" tests/truth/spark_statements -k streams`.
