@@ -97,9 +97,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="COMMIT",
         help="of the slow tests, run only those whose ROOMS, the paths that they test, have changed since it",
     )
+    parser.addoption(
+        "--minutes",
+        metavar="N",
+        type=float,
+        help="skip the tests that have not begun N minutes after the start",
+    )
+
+
+DEADLINE = pytest.StashKey[float]()
+"""When tests no longer begin, by the monotonic clock."""
+NO_TIME = "no time was left for it (--minutes)"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if (minutes := config.getoption("--minutes")) is not None:
+        config.stash[DEADLINE] = time.monotonic() + 60 * minutes
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     config.addinivalue_line("markers", "first_cases(n): the other cases of the test are slow tests")
@@ -141,8 +154,8 @@ def mark_later_cases(items: Iterable[pytest.Item]) -> None:
 
 
 def touched(rooms: Iterable[str], changed: Iterable[str]) -> bool:
-    """Whether a slow test is to run. rooms: the paths that it tests; changed: the files of a change."""
-    return any(path.startswith((*EVERYWHERE, *rooms)) for path in changed)
+    """Whether a change touches a slow test. rooms: the paths that it tests; changed: the files of a change."""
+    return any(path.startswith(tuple(rooms)) for path in changed)
 
 
 def changed_files(commit: str) -> list[str]:
@@ -163,13 +176,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     if commit := config.getoption("--changed-since"):
         changed = changed_files(commit)
-        left_out = [
-            item for item in slow if not touched((*rooms_of(item), str(item.path.relative_to(ROOT))), changed)
+        near = [
+            item for item in slow if touched((*rooms_of(item), str(item.path.relative_to(ROOT))), changed)
         ]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        far = [item for item in slow if item not in set(near)]
+        others = [item for item in items if item not in set(slow)]
+        if touched(EVERYWHERE, changed):
+            items[:] = [*near, *far, *others]
+        else:
+            config.hook.pytest_deselected(items=far)
+            items[:] = [*near, *others]
     order = list(MARKS)
     items.sort(key=lambda item: order.index(marks_of(item)[0]))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """With --minutes: a test that would begin too late is skipped, before its fixtures."""
+    if time.monotonic() > item.config.stash.get(DEADLINE, float("inf")):
+        pytest.skip(NO_TIME)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """With --minutes: which files have tests that did not run."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    late = Counter(report.nodeid.partition("::")[0] for report in skipped if NO_TIME in str(report.longrepr))
+    if late:
+        terminalreporter.section("tests that did not run: no time was left")
+        for path, tests in sorted(late.items()):
+            terminalreporter.line(f"{path}: {tests}")
 
 
 STARTS_A_PROCESS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from conftest import EVERYWHERE, MARKS, ROOT, mark_of, marks_of, touched
 
@@ -39,8 +42,19 @@ def test_slow_tests_run_when_their_paths_are_touched() -> None:
     rooms = ("streamsql/connectors/",)
     assert touched(rooms, ["README.md", "streamsql/connectors/kafka.py"])
     assert not touched(rooms, ["README.md", "streamsql/shell/prompt.py"])
-    assert all(touched(rooms, [path + "x.py"]) for path in EVERYWHERE)
+    assert all(touched(EVERYWHERE, [path + "x.py"]) for path in EVERYWHERE)
     assert not touched(rooms, [])
+
+
+def test_a_test_that_begins_too_late_is_skipped_and_named(processes: None) -> None:
+    """The slow case of this module, with no minute left, on a worker as in CI."""
+    options = ["-n", "1", "-p", "no:cacheprovider", "--minutes", "0", "-m", "slow"]
+    command = [sys.executable, "-m", "pytest", *options, "tests/test_marks.py"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "no time was left" in run.stdout
+    assert "tests/test_marks.py: 1\n" in run.stdout
+    assert "1 skipped" in run.stdout and "passed" not in run.stdout
 
 
 def test_the_paths_of_slow_tests_exist(request: pytest.FixtureRequest) -> None:
