@@ -155,6 +155,30 @@ def test_a_written_output_mode_is_sparks_own_query(console: Console, statement: 
     assert console.session.catalog.sinks == {}
 
 
+@pytest.mark.first_cases(1)
+@pytest.mark.parametrize(
+    ("mode", "query", "rows"),
+    [
+        (
+            "COMPLETE",
+            "FROM words |> AGGREGATE sum(n) AS s |> UNION ALL (SELECT min(n) FROM words)",
+            [(1,), (6,)],
+        ),
+        ("APPEND", "FROM words a |> JOIN words b ON a.n < b.n |> SELECT a.n", [(1,), (1,), (2,)]),
+    ],
+)
+def test_a_written_output_mode_of_a_query_that_only_spark_reads(
+    console: Console, mode: str, query: str, rows: list[object]
+) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(f"{WORDS} CREATE LIVE TABLE t OUTPUT MODE {mode} AS {query};")
+    assert caught.value.hint.endswith("leave OUTPUT MODE out: then it runs in stages")
+    console.run(f"CREATE LIVE TABLE t AS {query};")
+    for values in ("('a', 1)", "('b', 2), ('c', 3)"):
+        console.run(f"INSERT INTO words VALUES {values}; AWAIT QUERY t IDLE;")
+    assert sorted(console.rows("SELECT * FROM t;")) == rows
+
+
 def test_the_program_of_stages_runs_by_itself(console: Console, tmp_path: Path) -> None:
     console.run(f"{WORDS} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1);")
     text = program(console, AVERAGE.rstrip(";")).replace(".start()", ".trigger(availableNow=True).start()")

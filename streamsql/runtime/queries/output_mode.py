@@ -13,7 +13,7 @@ from streamsql.plan.plans import Run
 from streamsql.plan.streaming import refusals, rules
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.queries.plan_checks import check_runs, has_streaming_subquery, streaming_nodes
+from streamsql.runtime.queries.plan_checks import WITHOUT_MODE, check_runs, has_streaming_subquery, streaming_nodes
 
 _MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
@@ -57,7 +57,7 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> 
     aggregates = [node for node in optimized if node.nodeName() == "Aggregate"]
     one_group = sum(node.groupingExpressions().isEmpty() for node in aggregates)
     if has_streaming_subquery(planned) or one_group > 1:
-        return replace(refusals.ONE_GROUP_TWICE, span=plan.body_span).fault()
+        return _or_in_stages(refusals.ONE_GROUP_TWICE, plan)
     shared = any(node.nodeName() == "WithCTE" for node in analyzed)
     grouping = ("Aggregate", "Distinct", "Deduplicate")
     before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
@@ -69,15 +69,21 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> 
     if fine and (not gains or after <= before or (shared and before)):
         return None
     if not gains:
-        return replace(refusals.NO_EQUALITY, span=plan.body_span).fault()
+        return _or_in_stages(refusals.NO_EQUALITY, plan)
     return RuleFault(
         "Spark does not run this query on a stream",
         detail="a query in an expression, LATERAL or EXCEPT ALL becomes an aggregation of the stream, or a "
         "join of the stream with itself, when Spark plans it",
-        hint="leave OUTPUT MODE out: then it runs in stages" if plan.mode_span else "",
+        hint=WITHOUT_MODE if plan.mode_span else "",
         span=plan.body_span,
         code="NOT_ON_STREAMS",
     )
+
+
+def _or_in_stages(refusal: refusals.Refusal, plan: Run) -> RuleFault:
+    """The error of a refusal, with what to do where OUTPUT MODE is written."""
+    ways = (refusal.hint, WITHOUT_MODE if plan.mode_span else "")
+    return replace(refusal, span=plan.body_span, hint="\nor ".join(filter(None, ways))).fault()
 
 
 def _loses_rows(result: Any) -> RuleFault | None:

@@ -18,6 +18,8 @@ _VARIABLE = re.compile(r"variablereference\((?:\w+\.)*([^=()]+)=")
 _IS_NULL_SAFE = ("string", "binary", "array", "map", "struct", "variant")
 """The types of the values of a map of which Spark's generated code tells NULL from a value."""
 
+WITHOUT_MODE = "leave OUTPUT MODE out: then it runs in stages"
+
 
 def check_runs(plan: Run, spark: Any, result: Any) -> None:
     """Raise RuleFault for a query that Spark starts, and that would have wrong rows or fail later. result:
@@ -140,7 +142,7 @@ def _check_collations(plan: Run, spark: Any, result: Any) -> None:
 def _over_rows(plan: Run) -> str:
     """The hint for what Spark does over tables, and not over streams."""
     if plan.mode_span:
-        return "leave OUTPUT MODE out: then it runs in stages"
+        return WITHOUT_MODE
     stream = next((stream.name for stream in plan.reads.streams if stream.connector), "…")
     name = f"all_{stream}" if stream.isidentifier() else "all_rows"
     return f"CREATE LIVE TABLE {name} AS SELECT * FROM {quote_name(stream)}; and the query over {name}"
