@@ -13,7 +13,12 @@ from streamsql.plan.plans import Run
 from streamsql.plan.streaming import refusals, rules
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.queries.plan_checks import WITHOUT_MODE, check_runs, has_streaming_subquery, streaming_nodes
+from streamsql.runtime.queries.plan_checks import (
+    WITHOUT_MODE,
+    check_runs,
+    has_streaming_subquery,
+    streaming_nodes,
+)
 
 _MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
