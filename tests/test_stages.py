@@ -157,21 +157,28 @@ def test_a_written_output_mode_is_sparks_own_query(console: Console, statement: 
 
 @pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
-    ("mode", "query", "rows"),
+    ("mode", "query", "why", "rows"),
     [
         (
             "COMPLETE",
             "FROM words |> AGGREGATE sum(n) AS s |> UNION ALL (SELECT min(n) FROM words)",
+            "several aggregations without GROUP BY are not supported",
             [(1,), (6,)],
         ),
-        ("APPEND", "FROM words a |> JOIN words b ON a.n < b.n |> SELECT a.n", [(1,), (1,), (2,)]),
+        (
+            "APPEND",
+            "FROM words a |> JOIN words b ON a.n < b.n |> SELECT a.n",
+            "a join of two streams needs an equality",
+            [(1,), (1,), (2,)],
+        ),
     ],
 )
 def test_a_written_output_mode_of_a_query_that_only_spark_reads(
-    console: Console, mode: str, query: str, rows: list[object]
+    console: Console, mode: str, query: str, why: str, rows: list[object]
 ) -> None:
     with pytest.raises(StreamsqlError) as caught:
         console.run(f"{WORDS} CREATE LIVE TABLE t OUTPUT MODE {mode} AS {query};")
+    assert why in caught.value.message
     assert caught.value.hint.endswith("leave OUTPUT MODE out: then it runs in stages")
     console.run(f"CREATE LIVE TABLE t AS {query};")
     for values in ("('a', 1)", "('b', 2), ('c', 3)"):

@@ -214,6 +214,14 @@ def test_keys_typed_while_a_statement_runs_are_those_of_the_next_prompt(console:
     assert "^[" not in shown
 
 
+def test_a_statement_of_two_lines_that_is_typed_ahead_is_one(console: Terminal) -> None:
+    console.type("SELECT java_method('java.lang.Thread', 'sleep', 2500L);\r")
+    console.until("Ctrl-C cancels")
+    console.type("SELECT id AS typed FROM range(9)\rWHERE id = 7;\r")
+    shown = console.until(r"\| +7 \|.*^sql>\s*$")
+    assert "(1 row" in shown and "error" not in shown
+
+
 def test_vi_keys_and_the_editor(console: Terminal) -> None:
     console.type("\x1bOS")  # F4
     console.until("vi · end with ;")

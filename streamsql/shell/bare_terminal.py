@@ -34,14 +34,18 @@ def _modes() -> tuple[int, Any] | None:
 
 
 def set_echo(on: bool) -> None:
-    """Switch the terminal's own echo on or off; nothing without a terminal."""
+    """Switch the terminal's own echo on or off; nothing without a terminal. Without echo an Enter stays an
+    Enter for the next prompt, and ends a line of the terminal: else it would be a line feed, as of Ctrl-J.
+    """
     terminal = _modes()
     if terminal is None:
         return
     import termios
 
     file, modes = terminal
+    modes[0] = modes[0] | termios.ICRNL if on else modes[0] & ~termios.ICRNL
     modes[3] = modes[3] | termios.ECHO if on else modes[3] & ~termios.ECHO
+    modes[6][termios.VEOL] = b"\0" if on else b"\r"
     with contextlib.suppress(termios.error):
         termios.tcsetattr(file, termios.TCSANOW, modes)
 

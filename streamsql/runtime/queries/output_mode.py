@@ -67,13 +67,14 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run, gains: bool) -> 
     grouping = ("Aggregate", "Distinct", "Deduplicate")
     before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
     keys = java_class(spark, "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
-    joins = [
-        n for n in optimized if n.nodeName() == "Join" and n.left().isStreaming() and n.right().isStreaming()
-    ]
+    written, joins = (
+        [n for n in nodes if n.nodeName() == "Join" and n.left().isStreaming() and n.right().isStreaming()]
+        for nodes in (analyzed, optimized)
+    )
     fine = all(keys.unapply(n).isDefined() and not n.joinType().toString().startswith("Exist") for n in joins)
     if fine and (not gains or after <= before or (shared and before)):
         return None
-    if not gains:
+    if not fine and (not gains or len(joins) <= len(written)):
         return _or_in_stages(refusals.NO_EQUALITY, plan)
     return RuleFault(
         "Spark does not run this query on a stream",
