@@ -222,6 +222,16 @@ def test_a_statement_of_two_lines_that_is_typed_ahead_is_one(console: Terminal) 
     assert "(1 row" in shown and "error" not in shown
 
 
+def test_a_statement_that_is_typed_while_the_console_starts_is_one(tmp_path: Path) -> None:
+    """Before the console has the terminal, this makes a line feed of each Enter."""
+    starting = Terminal(tmp_path)
+    os.write(starting.child.child_fd, b"SELECT id AS typed FROM range(9)\rWHERE id = 7;\r")  # at once
+    shown = starting.until(r"\| +7 \|.*^sql>\s*$")
+    assert "(1 row" in shown and "error" not in shown
+    starting.type("\x04")
+    assert starting.exit_code() == 0
+
+
 def test_vi_keys_and_the_editor(console: Terminal) -> None:
     console.type("\x1bOS")  # F4
     console.until("vi · end with ;")

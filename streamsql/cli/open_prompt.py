@@ -27,7 +27,7 @@ def open_prompt(line: CommandLine, messages: Messages, init: Source | None) -> i
     """Open the prompt on a session of its own. init: a script to run first. Returns the exit code."""
     parent = fork_console()
     at_once = greeting(messages, prompt=init is None and not line.resume)
-    with held_workspace(line, messages) as (run, folder), at_once:
+    with held_workspace(line, messages) as (run, folder), at_once as typed:
         from streamsql.shell.prompt import Prompt
 
         sessions: list[Session] = []
@@ -45,7 +45,9 @@ def open_prompt(line: CommandLine, messages: Messages, init: Source | None) -> i
             servers.append(open_server(sessions[0], folder.absolute(), messages))
 
         can_detach = folder is not None and not line.read_only and not line.server
-        shell = Prompt(open_both, messages, resume=line.resume, detach=detach if can_detach else None)
+        shell = Prompt(
+            open_both, messages, resume=line.resume, detach=detach if can_detach else None, typed=typed
+        )
         try:
             code = shell.run(init)
         except BaseException:
@@ -75,10 +77,10 @@ def attached_prompt(line: CommandLine, messages: Messages, init: Source | None) 
         clients.append(client)
         return client, _printer(messages)
 
-    with greeting(messages, prompt=init is None and not line.resume):
+    with greeting(messages, prompt=init is None and not line.resume) as typed:
         from streamsql.shell.prompt import Prompt
 
-        shell = Prompt(open_both, messages, resume=line.resume)
+        shell = Prompt(open_both, messages, resume=line.resume, typed=typed)
         try:
             return shell.run(init)
         finally:

@@ -50,6 +50,29 @@ def set_echo(on: bool) -> None:
         termios.tcsetattr(file, termios.TCSANOW, modes)
 
 
+def _typed_before() -> str:
+    """Take from the terminal what was typed since the process began, while Enters became line feeds: with
+    the Enters again.
+    """
+    terminal = _modes()
+    if terminal is None:
+        return ""
+    import termios
+
+    file, modes = terminal
+    at_once = [*modes[:3], modes[3] & ~termios.ICANON, *modes[4:6], list(modes[6])]
+    at_once[6][termios.VMIN] = at_once[6][termios.VTIME] = 0
+    typed = b""
+    with contextlib.suppress(termios.error, OSError):
+        termios.tcsetattr(file, termios.TCSANOW, at_once)
+        try:
+            while more := os.read(file, 4096):
+                typed += more
+        finally:
+            termios.tcsetattr(file, termios.TCSANOW, modes)
+    return typed.decode("utf-8", "surrogateescape").replace("\n", "\r")
+
+
 @contextlib.contextmanager
 def no_echo() -> Iterator[None]:
     """A context in which typed keys are not echoed."""
@@ -71,16 +94,18 @@ def echo() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def greeting(messages: Messages, *, prompt: bool) -> Iterator[None]:
+def greeting(messages: Messages, *, prompt: bool) -> Iterator[str]:
     """Write what the console is, and the prompt, before the editor is imported, which takes longer than all
-    that comes before it; a context in which keys are not echoed. prompt: whether the editor of the prompt
-    comes next: it draws over this one, and gets the keys typed in the meantime.
+    that comes before it; a context in which keys are not echoed, with what was typed before it. prompt:
+    whether the editor of the prompt comes next: it draws over this one, and gets the keys typed in the
+    meantime.
     """
     with no_echo():
+        typed = _typed_before()
         messages.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
         if prompt and messages.words.isatty() and os.environ.get("TERM", "dumb") != "dumb":
             messages.terminal.status(PROMPT, moving=True)
-        yield
+        yield typed
 
 
 def is_lost(file: int) -> bool:

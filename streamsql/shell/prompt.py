@@ -22,7 +22,9 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.search import accept_search
@@ -77,7 +79,8 @@ class Prompt:
     open_session: gives the session and the printer of its results; called on a thread after the first prompt
     is shown, to not slow it down. resume: first resume the workspace's queries. detach: begins to go on
     without the terminal, or raises why that cannot be; None in a client of a server, which only leaves.
-    options: input and output, if they are not the terminal.
+    typed: what was typed before, for the first prompt. options: input and output, if they are not the
+    terminal.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Prompt:
         *,
         resume: bool = False,
         detach: Callable[[], None] | None = None,
+        typed: str = "",
         **options: Any,
     ) -> None:
         self.messages = messages
@@ -107,6 +111,9 @@ class Prompt:
         self.lexer = SqlLexer()
         self.prompt = self._prompt_session()
         self.prompt.app.after_render += lambda app: self._open()
+        keys: list[KeyPress] = []
+        Vt100Parser(keys.append).feed_and_flush(typed)
+        store_typeahead(self.prompt.app.input, keys)
 
     def _open(self) -> None:
         if self._opening is None:
