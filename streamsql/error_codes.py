@@ -202,7 +202,7 @@ NOTES = {
     "LEFT_TO_SPARK": "names and columns of a query that only Spark reads are not checked",
     "MALFORMED_QUERY": "a query was started that writes malformed messages to their sink",
     "MALFORMED_RECORDS": "some of the first records cannot be read in the format",
-    "LIVE_TABLE_EMPTY": "a live table that a SELECT reads has no rows",
+    "LIVE_TABLE_EMPTY": "a live table has no rows, or a query no result yet",
     "LIVE_TABLE_STANDS": "the query of a live table that a SELECT reads has failed or is stopped",
     "ROWS_LOST": "a query of a script has dropped rows that came late or could not be read",
     "STAYS_STOPPED": "START QUERY ALL does not start a query that STOP QUERY has stopped by its name",

@@ -158,6 +158,60 @@ def test_an_aggregate_without_group_by_has_its_row_before_the_first_rows(console
     assert console.rows("SELECT * FROM many;") == [(2,)]
 
 
+OVER_NO_ROWS = {
+    "direct": "SELECT 100 / count(*) AS x FROM s",
+    "of_list": "SELECT sort_array(collect_list(n))[0] AS x FROM s",
+    "in_stages": "SELECT 100 / count(*) AS x FROM (SELECT n, row_number() OVER (ORDER BY n) AS r FROM s)",
+    "as_scalar": "SELECT (SELECT 100 / count(*) FROM s) AS x",
+    "over_live": "SELECT 100 / count(*) AS x FROM c",
+    "over_empty": "SELECT count(*) AS x FROM over_live",
+}
+"""SELECTs over the streams and live tables of EMPTY that fail where these have no rows."""
+EMPTY = "CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE c AS SELECT n FROM s;"
+WHY_EMPTY = (
+    "has no result before the first rows of its inputs: over no rows its SELECT fails, division by zero"
+)
+
+
+def test_a_select_that_fails_over_no_rows_has_a_result_after_the_first_ones(console: Console) -> None:
+    console.run(EMPTY)
+    for name, select in OVER_NO_ROWS.items():
+        started = console.run(f"CREATE LIVE TABLE {name} AS {select};")[-1]
+        assert "LIVE_TABLE_EMPTY" in [note.code for note in started.notes], name
+        assert console.rows(f"SELECT * FROM {name};") == [], name
+    notes = console.run("SELECT * FROM over_empty;")[0].notes
+    assert [str(note) for note in notes] == [f"over_empty {WHY_EMPTY}"]
+    assert dict(console.rows("DESCRIBE QUERY over_live;"))["remark"] == WHY_EMPTY.removeprefix("has ")
+    replaced = console.run("CREATE OR REPLACE LIVE TABLE over_live AS SELECT 50 / count(*) AS x FROM c;")[0]
+    assert f"over_live {WHY_EMPTY}" in [str(note) for note in replaced.notes]
+    for select in (OVER_NO_ROWS["direct"], OVER_NO_ROWS["as_scalar"]):  # all that there is: no rows
+        with pytest.raises(StreamsqlError, match="division by zero"):
+            console.run(f"{select};")
+    console.run("INSERT INTO s VALUES (4), (3); AWAIT QUERY ALL IDLE;")
+    expected = {
+        "direct": 50,
+        "of_list": 3,
+        "in_stages": 50,
+        "as_scalar": 50,
+        "over_live": 25,
+        "over_empty": 1,
+    }
+    assert {name: console.rows(f"SELECT x FROM {name};")[0][0] for name in OVER_NO_ROWS} == expected
+    for select in (OVER_NO_ROWS["direct"], OVER_NO_ROWS["as_scalar"]):
+        assert console.rows(f"{select};") == [(50,)]
+    assert "remark" not in dict(console.rows("DESCRIBE QUERY over_live;"))
+    with pytest.raises(StreamsqlError, match="division by zero"):  # of rows that are there
+        console.run("CREATE LIVE TABLE wrong AS SELECT n / 0 AS x FROM c;")
+
+
+@pytest.mark.slow
+def test_a_query_that_ends_with_its_input_and_has_had_no_rows_fails_over_these(console: Console) -> None:
+    console.run(EMPTY)
+    console.run(f"CREATE LIVE TABLE e TRIGGER AVAILABLE NOW AS {OVER_NO_ROWS['as_scalar']};")
+    with pytest.raises(StreamsqlError, match="query e failed: division by zero"):
+        console.run("AWAIT QUERY e;")
+
+
 def test_the_row_over_no_rows_outlives_the_console(opened: Open) -> None:  # noqa: F811
     one = opened()
     one.run("CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE total AS SELECT count(*) AS c FROM s;")

@@ -43,7 +43,7 @@ class Changes:
     instead: before, after, op (c, u, d) and ts_ms. unique: rows with the same keys are an error instead.
     query: names the writer to sinks that note the versions that they have. begin and keep, if they are set,
     are called with (version, rows) before and after these are written; silent: the first rows are taken as
-    written.
+    written. empty_fault: as of LiveRows.
     """
 
     ROW = "__row"
@@ -69,6 +69,7 @@ class Changes:
         self.begin: Any = None
         self.keep: Any = None
         self.silent = False
+        self.empty_fault: Any = None
         self.table: Any = None
         self.last_batch = -1
 

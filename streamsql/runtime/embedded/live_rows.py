@@ -60,6 +60,7 @@ class LiveRows:
     in mode append are an error. query: the id of the query (in its checkpoint) whose micro-batches these
     are, None before the first. keep, if it is set, is called before the rows change: (batch_id, the table
     after the micro-batch, its rows); watchers are called afterwards: (the table before, after, its rows).
+    empty_fault: the error of the query over no rows, until it has a result; None if that has one, too.
     """
 
     KEY = "__live_key"
@@ -81,6 +82,7 @@ class LiveRows:
         self.dropped = 0
         self.table: Any = None
         self.keep: Any = None
+        self.empty_fault: Any = None
         self.watchers: list = []
         self._lock = threading.Lock()
         self._now: Any = (None, None, None)
@@ -121,6 +123,7 @@ class LiveRows:
             self.table = after
             self.dropped += over
             self.last_batch = batch_id
+            self.empty_fault = None
             self.version += 1
             watchers = list(self.watchers)
         for tell in watchers:

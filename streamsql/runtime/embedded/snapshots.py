@@ -98,22 +98,28 @@ class Refreshing:
         while True:
             over = not any(query.isActive for query in self._queries)
             self._wake.clear()
-            if not self._refresh(used):
+            if not self._refresh(used, over):
                 if over:
                     break
                 self._wake.wait(1)
         for query in self._queries:
             query.awaitTermination()
 
-    def _refresh(self, used):
+    def _refresh(self, used, over):
         at = {}
         for key in range(len(self._queries)):
             at.update(self._snapshots.newest(key))
-        done = 0
+        begun, done = over or all(rows.batch >= 0 for rows in at.values()), 0
         for number, (rows, compute, inputs) in enumerate(self._steps):
             values = [at.get(id(source)) for source in inputs]
             if None not in values and used.get(number) != values:
-                rows.take(to_arrow(compute(*values)), rows.last_batch + 1)
+                try:
+                    result = to_arrow(compute(*values))
+                except Exception:
+                    if begun:
+                        raise
+                    continue  # such as a division by count(*), which is 0 before the first rows
+                rows.take(result, rows.last_batch + 1)
                 used[number] = values
                 done += 1
             if number in used:

@@ -91,6 +91,14 @@ def translate(
     return fault
 
 
+def is_of_values(error: BaseException) -> bool:
+    """Whether an exception of Spark, or the one behind an error, is about the values that an expression has:
+    its SQLSTATE is of a data exception, of an external routine, or raised by the query.
+    """
+    states = (getattr(thrown, "getSqlState", lambda: "")() or "" for thrown in (error, error.__cause__))
+    return any(state.startswith(("22", "38", "39", "P0")) for state in states)
+
+
 def parse_fault(said: str, text: str) -> EngineFault:
     """The error for what Spark's parser says of a text, placed in it."""
     condition, message = clean(said)

@@ -54,7 +54,7 @@ from streamsql.runtime.handlers.old_definitions import (
     with_table,
     without_definition,
 )
-from streamsql.runtime.handlers.refresh_remarks import tables_that_stand
+from streamsql.runtime.handlers.refresh_remarks import empty_fact, tables_that_stand
 from streamsql.runtime.handlers.show import how_called
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
@@ -185,7 +185,7 @@ def _collected(
 
 def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
     """A note on the first live table of a SELECT that has no rows. Scripts are told only of a query that has
-    failed.
+    failed, or that fails over no rows.
     """
     for entry in tables:
         live = parts.live.get(entry.name.casefold())
@@ -195,6 +195,8 @@ def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, 
             fault = _failure(parts, entry.name)
             if fault is not None:
                 return (Note("LIVE_TABLE_EMPTY", f"{fact}: its query failed: {fault.fact}"),)
+            if empty := empty_fact(entry.name, parts):
+                return (Note("LIVE_TABLE_EMPTY", f"{entry.name} has {empty}"),)
             if not parts.config.interactive:
                 continue
             if _first_micro_batch_runs(parts, entry.name):

@@ -57,11 +57,25 @@ def remarks_on(name: str, parts: SessionParts) -> list[Remark]:
     running = parts.queries.all.get(name.casefold())
     said = list(_of_inputs(query, running, parts))
     fed = all(map(parts.catalog.writers_of, query.inputs))
-    own = list(_own(running, fed, still=bool(said))) if running else []
+    own = list(_own(running, fed, still=bool(said), empty=empty_fact(name, parts))) if running else []
     if running is None and not parts.config.read_only:
         own.append(Remark("it is stopped", *_again(query.name)))
     # What can be resolved stands first: a footer is cut where the window ends.
     return [*own, *said] if running is None or not running.handle.isActive else [*said, *own]
+
+
+def empty_fact(name: str, parts: SessionParts) -> str:
+    """Why a query over live tables, or a live table, has no result before its inputs have rows, in words; ""
+    where it can have one.
+    """
+    key = name.casefold()
+    running, rows = parts.queries.all.get(key), parts.live.loaded(key)
+    fault = rows.empty_fault if rows is not None else None
+    if running is not None and running.is_refresh:
+        fault = parts.queries.refreshes.empty_fault(running.handle)
+    if fault is None:
+        return ""
+    return f"no result before the first rows of its inputs: over no rows its SELECT fails, {fault.fact}"
 
 
 def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> Iterator[Remark]:
@@ -114,8 +128,10 @@ def _higher_limit(fault: StreamsqlError) -> tuple[str, str] | None:
     return " ".join(fault.hint.removesuffix(";").split()) + ";", ""
 
 
-def _own(running: Running, fed: bool, *, still: bool) -> Iterator[Remark]:
-    """fed: whether all its inputs have queries; still: whether one of these does not run."""
+def _own(running: Running, fed: bool, *, still: bool, empty: str) -> Iterator[Remark]:
+    """fed: whether all its inputs have queries; still: whether one of these does not run; empty: why it has
+    no result before its inputs have rows.
+    """
     if running.status() not in GOING_ON:
         again = _again(running.name)
         if running.fault:
@@ -124,7 +140,9 @@ def _own(running: Running, fed: bool, *, still: bool) -> Iterator[Remark]:
             yield Remark(f"it is {running.status()}", *again)
         return
     refresher = running.handle
-    if refresher.waits_for and fed:
+    if empty:
+        yield Remark(empty)
+    elif refresher.waits_for and fed:
         yield Remark(
             f"waits for {refresher.waits_for}: its rows are not after the same micro-batch as those of the "
             "other inputs"

@@ -30,6 +30,9 @@ def select_in_stages(plan: plans.Refresh, parts: SessionParts, use: Callable[[An
     with _started(plan, parts, Trigger("available_now")) as names:
         try:
             parts.queries.wait(names, parts.cancel, idle=False, timeout=None)
+            for name in names:
+                if fault := parts.live[name].empty_fault:
+                    raise fault
         except QueryFault as error:
             raise error.of("the query failed") from error.__cause__
         return use(run(plan.program, parts.env(plan.program, plan.reads)))

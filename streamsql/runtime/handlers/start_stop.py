@@ -35,7 +35,7 @@ from streamsql.runtime.evidence.start_advice import start_advice
 from streamsql.runtime.explanations import explanations
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.live_results import follow, watch
-from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
+from streamsql.runtime.handlers.refresh_remarks import empty_fact, refresh_remarks
 from streamsql.runtime.handlers.staged_select import follow_select, select_in_stages
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
@@ -86,6 +86,9 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
         if parts.live[table.name.casefold()].dropped:
             text = f"only the last {table.retain} rows of {table.name} are kept"
             notes.append(Note("ROWS_DROPPED", text))
+    for name in dict.fromkeys((plan.query.name, *(table.name for table in plan.live))):
+        if empty := empty_fact(name, parts):
+            notes.append(Note("LIVE_TABLE_EMPTY", f"{name} has {empty}"))
     notes += running.notes
     notes += start_advice(parts, running)
     notes += with_new_columns(parts, [plan.query.name]) if plan.define else ()
@@ -201,6 +204,8 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
     try:
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
         table = parts.live[name.casefold()]
+        if table.empty_fault:
+            raise table.empty_fault
         rows = use(table)
         if isinstance(rows, Result) and (rows.empty or table.last_batch < 0):
             rows = replace(rows, notes=explanations().empty_select(parts, running))

@@ -95,6 +95,14 @@ class Refreshes:
                 return False
             return not self._due(members, self._roots(members))
 
+    def empty_fault(self, refresher: Refresher) -> Any:
+        """The error over no rows for which a table has no result yet: its own, or that of one below it that
+        it waits for. None where it has a result, or waits for something else.
+        """
+        below, rows = self._members.get(refresher.waits_for), self._live.loaded(refresher.waits_for)
+        of_input = self.empty_fault(below) if below else rows and rows.empty_fault
+        return refresher.rows.empty_fault or of_input
+
     def wait(self, refresher: Refresher, seconds: float) -> None:
         """Wait that long, or until something has changed."""
         with self._changed:
@@ -186,7 +194,7 @@ class Refreshes:
                 values = self._inputs(member, at, late) if member.isActive else None
             if values is None:
                 late.add(member.key)
-            elif not member.refresh(values):
+            elif not member.refresh(values, begun=self._begun(member, at)):
                 late.add(member.key)
                 with self._changed:
                     if self._members.get(member.key) is member:
@@ -200,7 +208,7 @@ class Refreshes:
         groups = dict[str, dict[str, Any]]()
         for member in self._members.values():
             member.roots = frozenset(
-                key for name in self._roots_below(member) if (key := self._key(name, groups))
+                key for name in self._roots_below(member.inputs) if (key := self._key(name, groups))
             )
         for key, tables in groups.items():
             self._note_renewed(key, tables)
@@ -218,8 +226,17 @@ class Refreshes:
                     if key in member.roots:
                         member.renewed[name] = datetime.now()
 
-    def _roots_below(self, member: Refresher) -> Iterable[str]:
-        ahead, seen = list(member.inputs), set[str]()
+    def _begun(self, member: Refresher, at: Mapping[str, RowsAt]) -> bool:
+        """Whether all that streaming queries feed below a member has had a micro-batch."""
+        return all(at[name].batch >= 0 for name in self._roots_below(member.inputs) if name in at)
+
+    def begun(self, *names: str) -> bool:
+        """Whether all that streaming queries feed below live tables, or is one, has had a micro-batch."""
+        rows = map(self._live.loaded, self._roots_below(names))
+        return all(live.last_batch >= 0 for live in rows if live is not None)
+
+    def _roots_below(self, names: Iterable[str]) -> Iterable[str]:
+        ahead, seen = list(names), set[str]()
         while ahead:
             name = ahead.pop().casefold()
             if name in seen:
@@ -290,18 +307,21 @@ class Refreshes:
         return bool(due)
 
     def _inputs(self, member: Refresher, at: Mapping[str, RowsAt], late: set[str]) -> Any:
-        """The rows of a member's inputs, all after the same micro-batches; None when it has to wait, and
-        why in its waits_for. late: those whose rows are not of this snapshot; those that nobody refreshes
-        are added.
+        """The rows of a member's inputs, all after the same micro-batches; None when it has to wait, as for
+        one that has no result yet, and for which in its waits_for. late: those whose rows are not of
+        this snapshot; those that nobody refreshes are added.
         """
         values: dict[str, RowsAt] = {}
         for key in member.input_keys:
-            if key not in at and self._inputs_of(key):
+            rows, is_computed = self._live.loaded(key), bool(self._inputs_of(key))
+            if key not in at and is_computed:
                 late.add(key)
-            rows = self._live.loaded(key)
+            if rows is not None and (rows.empty_fault or (is_computed and rows.last_batch < 0)):
+                member.waits_for = key
+                return None
             if key in at:
                 values[key] = at[key]
-            elif rows is not None and self._inputs_of(key):
+            elif rows is not None and is_computed:
                 values[key] = rows.now()
             else:
                 member.waits_for = key

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.spark_errors import is_of_values
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.changes import Changes
@@ -125,9 +126,11 @@ class Refresher:
             rows is None or (key in self._used and self._used[key].schema == rows.schema) for key, rows in now
         )
 
-    def refresh(self, values: Mapping[str, RowsAt]) -> bool:
-        """Compute it from these rows of its inputs, unless it was. Returns whether it goes on."""
-        began, asked = time.monotonic(), self._asked
+    def refresh(self, values: Mapping[str, RowsAt], *, begun: bool) -> bool:
+        """Compute it from these rows of its inputs, unless it was. begun: whether all that it depends on has
+        had a micro-batch: before that, an error of values does not end it. Returns whether it goes on.
+        """
+        began, asked, table = time.monotonic(), self._asked, None
         if self.reads_tables or not self.is_at(values):
             try:
                 table = self.compute(values, self._cancel)
@@ -137,11 +140,15 @@ class Refresher:
                 if before is None or not before.equals(table):
                     self.rows.take(table, self.rows.last_batch + 1)
             except Exception as error:
-                if asked == self._asked:
+                if asked != self._asked:
+                    return True  # what it reads has changed meanwhile: it is computed again
+                if begun or table is not None or not is_of_values(error):
                     self.fail(error)
                     return False
-                return True  # what it reads has changed meanwhile: it is computed again
-            self._used, self._answered = values, asked
+                self.rows.empty_fault = error
+                self._used, self._answered = values, asked
+                return True
+            self._used, self._answered, self.rows.empty_fault = values, asked, None
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)
             self.on_report(self._report(values))

@@ -45,6 +45,8 @@ def _await_and_end(queries: Queries, running: Running, stages: list[str], inputs
                 queries.wait([name], cancel, idle=True, timeout=None, tell=tell)
         while not refreshes.settled(refresher):
             refreshes.wait(refresher, POLL)
+        if fault := refreshes.empty_fault(refresher):
+            return refreshes.fail(refresher, QueryFault.caused_by(fault, running.name))
         if refresher.waits_for:
             raise _not_refreshed(running.name, refresher.waits_for)
         refresher.stop()

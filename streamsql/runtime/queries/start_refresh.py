@@ -22,7 +22,7 @@ from streamsql.plan.limits import raised_limit
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
-from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
+from streamsql.runtime.engine.spark_errors import is_of_values, may_be_lost, spark_lost, translate
 from streamsql.runtime.live.change_log import ChangeLog, UnreadableChanges
 from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.live.kept_columns import Misfit
@@ -111,8 +111,14 @@ def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
 
 
 def check_computes(parts: QueryParts, plan: plans.Refresh, schema: Any) -> None:
-    """Raise QueryFault when the result cannot be computed over the inputs as they are now. schema: of it."""
-    computed(parts, plan, _inputs_now(parts, plan), schema)
+    """Raise QueryFault when the result cannot be computed over the inputs as they are now, and they have had
+    micro-batches. schema: of it.
+    """
+    try:
+        computed(parts, plan, _inputs_now(parts, plan), schema)
+    except QueryFault as fault:
+        if parts.queries.refreshes.begun(*plan.query.inputs) or not is_of_values(fault):
+            raise
 
 
 def _inputs_now(parts: QueryParts, plan: plans.Refresh) -> dict[str, RowsAt]:
@@ -214,9 +220,11 @@ def _reads_tables(parts: QueryParts, plan: plans.Refresh) -> bool:
 
 
 def await_first(parts: QueryParts, running: Running) -> None:
-    """Wait until a new live table has its first rows. Raises the fault of its refresh, Cancelled."""
+    """Wait until a new live table has its first rows, if it can have them now. Raises the fault of its
+    refresh, Cancelled.
+    """
     refresher, refreshes = running.handle, parts.queries.refreshes
-    while refresher.isActive and not refresher.done and not refresher.waits_for:
+    while refresher.isActive and not (refresher.done or refresher.waits_for or refresher.rows.empty_fault):
         parts.cancel.check()
         refreshes.wait(refresher, POLL)
     running.status()

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import evaluate, run
-from streamsql.errors import RuleFault
+from streamsql.errors import QueryFault, RuleFault
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.plans import Run
 from streamsql.runtime.checkpoints.query_marker import ANEW
 from streamsql.runtime.engine.lifecycle import own_session
+from streamsql.runtime.engine.spark_errors import is_of_values, translate
 from streamsql.runtime.live.journal import LiveTables, UnfitRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.recorded_progress import Recorded, misfit
@@ -95,7 +96,8 @@ def _not_continued(name: str, plan: Run, why: str) -> RuleFault:
 def give_first_rows(
     parts: QueryParts, plan: plans.Run, mode: str, env: Mapping[str, Any], rows: LiveRows
 ) -> None:
-    """Put the answer of a query over no rows into its live table, which no micro-batch has reached.
+    """Put the answer of a query over no rows into its live table, which no micro-batch has reached; or the
+    error of the values that it computes, such as a division by count(*), which is 0.
 
     mode: the output mode of the query; env: the variables of its program. Raises exceptions of Spark.
     """
@@ -106,8 +108,14 @@ def give_first_rows(
     if not _has_global_aggregate(env["result"]._jdf.queryExecution().analyzed()):
         return
     frame = _over_no_rows(parts, plan, env)
-    if not frame.isStreaming:
+    if frame.isStreaming:
+        return
+    try:
         rows.take(rows.keyed(frame).toArrow(), rows.last_batch)
+    except Exception as error:
+        if not is_of_values(error):
+            raise
+        rows.empty_fault = QueryFault.caused_by(translate(error), plan.query.name)
 
 
 def _over_no_rows(parts: QueryParts, plan: plans.Run, streaming: Mapping[str, Any]) -> Any:
