@@ -263,6 +263,22 @@ def test_a_live_table_of_groups(zoned: Console, columns: list[Column], live: Any
 
 
 @pytest.mark.slow
+def test_the_one_row_of_an_aggregation(zoned: Console, columns: list[Column], select: str) -> None:
+    """Without GROUP BY there is a row of NULLs before the first rows, which has the same types as the later."""
+    newest = ", ".join(f"max_by(`{column.name}`, n) AS c{n}" for n, column in enumerate(columns))
+    zoned.run(
+        "CREATE STREAM later (n INT) USING values;"
+        f"CREATE LIVE TABLE last AS SELECT max(n) AS n, {newest} FROM ({select} later);"
+    )
+    assert zoned.rows("SELECT * FROM last;") == [(None,) * (1 + len(columns))]
+    rows = []
+    for number in range(2):
+        zoned.run(f"INSERT INTO later VALUES ({number}); AWAIT QUERY last IDLE;")
+        rows += zoned.rows("SELECT * FROM last;")
+    check(columns, rows)
+
+
+@pytest.mark.slow
 def test_the_rows_after_a_restart(zoned: Console, columns: list[Column], live: Any) -> None:
     zoned.run("STOP QUERY kept; START QUERY kept; AWAIT QUERY kept IDLE;")
     check(columns, zoned.rows("SELECT * FROM kept;"))

@@ -14,6 +14,7 @@ from streamsql.plan import plans
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.plans import Run
 from streamsql.runtime.checkpoints.query_marker import ANEW
+from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import is_of_values, translate
 from streamsql.runtime.live.journal import LiveTables, UnfitRows
@@ -111,7 +112,7 @@ def give_first_rows(
     if frame.isStreaming:
         return
     try:
-        rows.take(rows.keyed(frame).toArrow(), rows.last_batch)
+        rows.take(to_arrow(rows.keyed(frame)), rows.last_batch)
     except Exception as error:
         if not is_of_values(error):
             raise
