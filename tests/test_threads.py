@@ -148,6 +148,28 @@ def test_refreshes_keep_nothing(console: Console) -> None:
 
 
 @pytest.mark.slow
+def test_refreshes_after_micro_batches_that_follow_each_other_keep_nothing(console: Console) -> None:
+    """Without a statement for each of them, thousands take half an hour."""
+    console.run(
+        "CREATE STREAM s USING `rate-micro-batch` OPTIONS (rowsPerBatch 1);"
+        "CREATE LIVE TABLE a AS SELECT count(*) AS c FROM s; CREATE LIVE TABLE b AS SELECT c FROM a;"
+    )
+    refresher, refreshes = console.session.queries.all["b"].handle, console.session.queries.refreshes
+
+    def next_refresh() -> None:
+        done = refresher.done
+        while refresher.done == done:
+            assert refresher.isActive
+            refreshes.wait(refresher, 1)
+
+    assert_flat(next_refresh)
+    assert refresher.done >= TIMES + 3
+    assert len(refresher._cancel._actions) <= 1
+    console.run("STOP QUERY a; AWAIT QUERY b IDLE;")
+    assert console.rows("SELECT a.c = b.c FROM a, b;") == [(True,)]
+
+
+@pytest.mark.slow
 def test_probes_of_why_keep_nothing(console: Console) -> None:
     console.run(
         "CREATE STREAM s (n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY '1 hour';"
