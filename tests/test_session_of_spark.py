@@ -221,7 +221,8 @@ def test_char_and_varchar_of_a_stream_are_read_as_string(console: Console, tmp_p
     )
     assert notes_of(result) == (
         "k VARCHAR(3) is read as STRING: its length is not checked",
-        "x STRUCT<name: CHAR(2) NOT NULL> is read as STRUCT<name: STRING NOT NULL>: its length is not checked",
+        "x STRUCT<name: CHAR(2) NOT NULL> is read as STRUCT<name: STRING NOT NULL>: it is not padded, and "
+        "its length is not checked",
         "l ARRAY<VARCHAR(1)> is read as ARRAY<STRING>: its length is not checked",
     )
     assert console.rows("SELECT k, x.name, l[0] FROM s;") == [("a long text", "b", "c")]

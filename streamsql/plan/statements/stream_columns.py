@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from streamsql.connectors.base import Connector
@@ -16,8 +17,12 @@ def read_otherwise(columns: tuple[Column, ...]) -> Iterator[Note]:
     """Notes about columns whose declared type is read as another one."""
     for column in columns:
         if "(" in column.declared:
-            text = f"{column.name} {column.declared} is read as {column.type}: its length is not checked"
-            yield Note("READ_AS", text)
+            padding = "it is not padded, and " if _CHAR.search(column.declared) else ""
+            what = f"{column.name} {column.declared} is read as {column.type}"
+            yield Note("READ_AS", f"{what}: {padding}its length is not checked")
+
+
+_CHAR = re.compile(r"\bchar(acter)?\s*\(", re.IGNORECASE)
 
 
 def check_columns(statement: CreateStream, stream: Stream, using: Connector) -> None:
