@@ -208,6 +208,8 @@ class Grouping(HiddenKeys):
                     raise Unknown("a grouping key may be an alias or a column")
                 if name not in columns:
                     return aliased[0].expression
+            elif not name.isidentifier() and columns is not None and name not in columns:
+                raise Unknown("a grouping key may be Spark's name of a column without one")
         return key
 
     def grouped_shape(

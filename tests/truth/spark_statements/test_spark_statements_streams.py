@@ -33,6 +33,7 @@ CHOSEN = FILES or (
 )
 QUERY = re.compile(r"[\s(]*(select|with|from|table|values)\b", re.IGNORECASE)
 OF_SESSION = re.compile(r"\s*(set|reset|declare|create (or replace )?(temporary )?function)\b", re.IGNORECASE)
+SETTING = re.compile(r"^\s*set\s+(spark\.[\w.]+)", re.IGNORECASE)
 READ_OTHERWISE = re.compile(r"\s*set\s+spark\.sql\.(groupBy|orderBy|legacy\.(parser|setops))", re.IGNORECASE)
 """Settings with which the console takes no query apart."""
 NO_ONE_ANSWER = re.compile(
@@ -48,7 +49,7 @@ class Streams:
     """The tables and views of a golden file, in a session of Spark, and in a console as streams."""
 
     def __init__(self, console: Console, folder: Path, settings: dict[str, str]) -> None:
-        self.console, self.folder, self.settings = console, folder, settings
+        self.console, self.folder, self.changed = console, folder, set[str]()
         self.batch = console.session.spark.newSession()
         self.filled: set[str] = set()
         self.stale: set[str] = set()
@@ -56,8 +57,8 @@ class Streams:
             self.define(f"SET {name} = {value}")
 
     def close(self) -> None:
-        """Set the settings of the file back, which are those of the session of the console, too."""
-        for name in self.settings:
+        """Set the settings of the file back: the next one runs in the same session of the console."""
+        for name in self.changed:
             self.console.run(f"RESET {name};")
 
     def define(self, text: str) -> None:
@@ -67,6 +68,7 @@ class Streams:
         except Exception:
             return
         if OF_SESSION.match(text):
+            self.changed.update(SETTING.findall(text))
             with suppress(StreamsqlError):  # a function of another file that is there
                 self.console.run(f"{text};")
         else:
