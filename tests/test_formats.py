@@ -125,3 +125,43 @@ def test_avro_that_is_none_is_said(console: Console, tmp_path: Path) -> None:
     said = format_error(caught.value)
     assert "a.avro cannot be read" in said
     assert "it is not a file of that format" in said
+
+
+OF_FILES = {
+    "plain": "SELECT n, _metadata.file_name AS f FROM {s}",
+    "star": "SELECT *, _metadata.file_name AS f FROM {s}",
+    "filter": "SELECT * FROM {s} WHERE _metadata.file_name = 'a'",
+    "qualified": "SELECT x.n, x._metadata.file_name AS f FROM {s} x JOIN VALUES (1), (3) v(n) ON x.n = v.n",
+    "groups": "SELECT _metadata.file_name AS f, count(*) AS c FROM {s} GROUP BY _metadata.file_name",
+    "distinct": "SELECT DISTINCT _metadata.file_name AS f FROM {s}",
+    "in_stages": "SELECT n, _metadata.file_name AS f, rank() OVER (ORDER BY n) AS r FROM {s}",
+    "sub_query": "SELECT n FROM {s} WHERE _metadata.file_name = (SELECT max(_metadata.file_name) FROM {s})",
+    "pipe": "FROM {s} |> WHERE _metadata.file_size > 0 |> SELECT n, _metadata.file_name AS f",
+    "fields": "SELECT _metadata.* EXCEPT (file_modification_time) FROM {s}",
+}
+"""SELECTs that read what Spark knows of the file of a row."""
+
+
+@pytest.mark.parametrize("format", ["json", "parquet"])
+def test_the_file_of_a_row(console: Console, tmp_path: Path, format: str) -> None:
+    spark, folder = console.session.spark, tmp_path / "in"
+    folder.mkdir()
+    for name, numbers in (("a", (1, 2)), ("b", (3,))):
+        rows = spark.createDataFrame([(n,) for n in numbers], "n INT").coalesce(1)
+        rows.write.format(format).save(str(tmp_path / name))
+        next((tmp_path / name).glob("part-*")).rename(folder / name)
+    spark.sql(f"CREATE TABLE files_at_rest (n INT) USING {format} LOCATION '{folder}'")
+    console.run(f"CREATE STREAM s (n INT) USING {format} OPTIONS (path '{folder}', maxFilesPerTrigger 1);")
+    for name, select in OF_FILES.items():
+        console.run(f"CREATE LIVE TABLE {name} AS {select.format(s='s')};")
+    console.run("AWAIT QUERY ALL IDLE;")
+    for name, select in OF_FILES.items():
+        expected = spark.sql(select.format(s="files_at_rest")).collect()
+        assert sorted(console.rows(f"SELECT * FROM {name};")) == sorted(map(tuple, expected)), name
+    starred = "CREATE LIVE TABLE t AS SELECT *, rank() OVER (ORDER BY _metadata.file_name) AS r FROM s;"
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(starred)
+    assert caught.value.hint.endswith("or name the columns in place of *: then the query runs in stages")
+    console.run(starred.replace("*", "n"))
+    console.run("VERIFY QUERY groups; STOP QUERY groups; START QUERY groups; DROP TABLE files_at_rest;")
+    console.run(f"CREATE STREAM own (_metadata STRING) USING json OPTIONS (path '{folder}');")  # of its rows

@@ -123,6 +123,11 @@ class FileConnector(Connector):
     write_only: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = TEXT_CODECS
 
+    def metadata(self, stream: Stream) -> tuple[Column, ...]:
+        """What Spark knows of the file of a row, where the rows have no column of that name."""
+        own = any(column.name.casefold() == FILE.name for column in stream.columns)
+        return () if own or stream.format == debezium.FORMAT or stream.rejected else (FILE,)
+
     def columns(self, stream: Stream) -> tuple[Column, ...]:
         """Those of NAME$malformed: the row as it stands in the file, and which file that is."""
         return rows.REJECTED_COLUMNS if stream.rejected else super().columns(stream)
@@ -148,12 +153,12 @@ class FileConnector(Connector):
             one = (("maxFilesPerTrigger", "1"),) if not stream.option("maxFilesPerTrigger") else ()
             return self._changes(stream, read_stream("text"), (*stream.options, *one))
         if self.name in ROW_FILES and rows.separates_malformed(stream):
-            return rows.read(self.name, stream)
+            return _with_file(stream, rows.read(self.name, stream))
         reader = read_stream(self.name)
         if stream.columns:
             reader = reader.call("schema", schema_text(stream.columns))
         reader = with_options(reader, rows.as_said(stream), skip=("path",))
-        return reader.call("load", stream.option("path"))
+        return _with_file(stream, reader.call("load", stream.option("path")))
 
     def before_watermark(self, stream: Stream, frame: Node) -> Node:
         return frame if self.skips_rows else measured(frame, stream)
@@ -166,7 +171,7 @@ class FileConnector(Connector):
         if stream.columns:
             reader = reader.call("schema", schema_text(stream.columns))
         reader = with_options(reader, rows.as_said(stream), skip=SOURCE_ONLY)
-        return reader.call("load", stream.option("path"))
+        return _with_file(stream, reader.call("load", stream.option("path")))
 
     def _changes(self, stream: Stream, reader: Node, given: Pairs) -> Node:
         """The rows of changes in lines of Debezium's envelopes."""
@@ -254,6 +259,19 @@ class FileConnector(Connector):
         if sink.partitioned_by:
             writer = writer.call("partitionBy", *sink.partitioned_by)
         return writer.call("save", sink.option("path"))
+
+
+FILE = Column(
+    "_metadata",
+    "STRUCT<file_path: STRING, file_name: STRING, file_size: BIGINT, file_block_start: BIGINT, "
+    "file_block_length: BIGINT, file_modification_time: TIMESTAMP>",
+)
+"""The hidden column of Spark's file sources (Spark guide: Data Sources). Parquet has more fields in it."""
+
+
+def _with_file(stream: Stream, frame: Node) -> Node:
+    """Rows with the column of their file, where a query names it: a view, or a stage, would not have it."""
+    return frame.call("select", expr("*"), expr(FILE.name)) if FILE.name in stream.metadata else frame
 
 
 def _of_lines(stream: Stream) -> Pairs:

@@ -201,7 +201,7 @@ def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, R
     sources = context.sources()
     if stream.connector:
         words = (f.name.casefold() for f in connector(Name(stream.connector)).metadata(stream))
-        sources.words = frozenset(words) - {"_headers"}
+        sources.words = frozenset(words) - {"_headers", "_metadata"}
     node, _ = sources.stream(stream)
     bases = {variable(s.name): s for s in sources.streams.values() if s.connector}
     steps = []

@@ -60,7 +60,9 @@ def staged(
     runs = runs_as_stage(query, sink, context)
     try:
         split = stages.split(body.text, query.name, context.catalog, runs, whole=inserts)
-    except (stages.CannotSplit, RuleFault):
+    except (stages.CannotSplit, RuleFault) as why:
+        if isinstance(why, stages.CannotSplit):
+            fault.hint = "\nor ".join(filter(None, (fault.hint, why.way)))
         raise _hint_at_settings(query, sink, body, context, fault, inserts) from None
     if len(split.stages) > MOST_STAGES:
         raise RuleFault(

@@ -25,7 +25,11 @@ from streamsql.plan.lowering.window_tables import window_table
 
 
 class CannotSplit(Exception):
-    """The text of the query cannot be taken apart; the reason."""
+    """The text of the query cannot be taken apart; the reason. way: how to write it so that it can be."""
+
+    def __init__(self, reason: str, way: str = "") -> None:
+        super().__init__(reason)
+        self.way = way
 
 
 @dataclass
@@ -357,7 +361,8 @@ class _Splitter:
         fields = tuple(f for f in self.fields(name) if f.casefold() in query.words)
         if columns is None or reads_all_columns(query):
             if fields:
-                raise CannotSplit(f"it has * beside {fields[0]}: name the columns")
+                way = "name the columns in place of *: then the query runs in stages"
+                raise CannotSplit(f"it has * beside {fields[0]}", way)
             return None
         return (*(c for c in columns if c.casefold() in query.words), *fields) or columns[:1]
 

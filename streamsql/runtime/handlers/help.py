@@ -70,7 +70,8 @@ def _abilities(described: Connector) -> Iterator[tuple[str, ...]]:
         fields = described.metadata(Stream("", described.name))
         if fields:
             listed = ", ".join(f"{f.name} {f.type}" for f in fields)
-            yield "message fields", "read", "", "", f"{listed}; SELECT * leaves them out"
+            whose = "file fields" if described.infers_columns else "message fields"
+            yield whose, "read", "", "", f"{listed}; SELECT * leaves them out"
         yield "triggers", "read", "", "", _triggers(described.triggers)
     if described.formats or described.line_formats:
         yield "formats", "", "", "", ", ".join((*described.formats, *described.line_formats))

@@ -96,7 +96,8 @@ class Streams:
         files.mkdir()
         for number, file in enumerate(sorted(halves.rglob("*.parquet"))):
             file.rename(files / f"{number}.parquet")
-        columns = self.batch.table(name)._jdf.schema().toDDL().replace(" NOT NULL", "")
+        fields = self.batch.table(name).schema.fields
+        columns = ", ".join(f"{quote_name(f.name)} {f.dataType.simpleString()}" for f in fields)
         self.console.run(
             f"CREATE STREAM {quote_name(name)} ({columns}) USING parquet "
             f"OPTIONS (path '{files}', maxFilesPerTrigger 1);"
