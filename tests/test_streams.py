@@ -334,3 +334,14 @@ def test_lists_show_the_columns_of_a_stream_that_is_a_query_and_comments(console
     assert ("columns", "id, twice") in console.rows("DESCRIBE STREAM c;")
     assert ("comment", "kept") in console.rows("DESCRIBE LIVE TABLE t;")
     console.run("DROP STREAM c; DROP STREAM b; DROP LIVE TABLE t; DROP STREAM a;")
+
+
+def test_columns_with_the_names_of_literals(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (`true` STRING, `null` INT, `not` INT) USING values;
+        CREATE LIVE TABLE ranked AS SELECT *, rank() OVER (ORDER BY `not`) AS `all` FROM s;
+        CREATE LIVE TABLE counts AS SELECT `true`, count(*) AS `null` FROM s GROUP BY `true`;
+        INSERT INTO s VALUES ('x', 1, 2); AWAIT QUERY ALL IDLE;"""
+    )
+    assert console.rows("SELECT * FROM ranked;") == [("x", 1, 2, 1)]
+    assert console.rows("SELECT `true`, `null` FROM counts;") == [("x", 1)]

@@ -301,13 +301,18 @@ def _quoted(value: str, special: re.Pattern[str]) -> str:
 # Words that start a clause. As names they need backticks, so that the error for a missing name is at the
 # right position.
 NOT_A_NAME = frozenset("""SELECT FROM WHERE USING WITH AS ON JOIN GROUP HAVING UNION VALUES""".split())
+_READ_OTHERWISE = NOT_A_NAME | frozenset(
+    """ALL ANTI CROSS CURRENT_PATH DISTINCT EXCEPT FALSE FULL INNER INTERSECT LATERAL LEFT MINUS NATURAL NOT
+    NULL RIGHT SEMI TRUE""".split()
+)
+"""Words that Spark's parser reads otherwise, or refuses, where the name of a column or a table may stand."""
 # Spark accepts only these characters in a name without backticks.
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def quote_name(name: str) -> str:
     """A name as SQL, in backticks if it needs them."""
-    plain = PLAIN_NAME.match(name) and name.upper() not in NOT_A_NAME
+    plain = PLAIN_NAME.match(name) and name.upper() not in _READ_OTHERWISE
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from properties import Console
 from pyspark.errors import PySparkException
 from spark_selects import collected, generated
+
+from streamsql.language.tokens import quote_name
 
 ROOMS = ("streamsql/language/", "streamsql/cli/")
 
@@ -57,3 +60,32 @@ def test_nothing_is_refused_that_sparks_parser_takes(spark: Any, kind: str, leas
     wrong = refused(taken)
     listed = "\n".join(f"{t[:300]!a}\n    {why}" for t, why in list(wrong.items())[:40])
     assert not wrong, f"{len(wrong)} of {len(taken)} are refused:\n{listed}"
+
+
+PLACES = (
+    "SELECT {} FROM t", "SELECT {}, n FROM t", "SELECT n, {} FROM t", "SELECT t.{} FROM t", "SELECT {}.n FROM {}",
+    "SELECT n AS {} FROM t", "SELECT 1 FROM t AS {}", "SELECT 1 + {}, max({}) FROM t WHERE {} = 1 GROUP BY {}",
+    "SELECT 1 FROM t ORDER BY {}", "CREATE TABLE x ({} INT, s STRUCT<{}: INT>) USING parquet",
+)  # fmt: skip
+"""Where names of columns and tables stand."""
+
+
+def test_spark_reads_each_keyword_as_a_name_as_the_console_writes_it(spark: Any) -> None:
+    """A column `true` that is written true would be the literal."""
+    parser = spark._jsparkSession.sessionState().sqlParser()
+
+    def tree(text: str) -> str:
+        try:
+            return re.sub(r"#\d+", "", parser.parsePlan(text).toString())
+        except PySparkException:
+            return "refused"
+
+    keywords = [row.keyword for row in spark.sql("SELECT keyword FROM sql_keywords()").collect()]
+    assert "TRUE" in keywords
+    for word in keywords:
+        for place in PLACES:
+            quoted = tree(place.replace("{}", f"`{word}`"))
+            assert quoted != "refused" and tree(place.replace("{}", quote_name(word))) == quoted, (
+                word,
+                place,
+            )
