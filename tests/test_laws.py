@@ -6,9 +6,11 @@ What may import what is in pyproject.toml; `lint-imports` checks it.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,26 @@ def found_by(search: Callable[[ast.AST], Iterator[tuple[int, str]]]) -> list[str
         if not name.startswith(LANGUAGE)
         for line, what in search(tree)
     ]
+
+
+_BEFORE_A_NAME = re.compile(r"\b(QUERY|LIVE TABLE|STREAM|SINK|FUNCTION|VIEW|PROMOTE|ROLLBACK) \Z")
+
+
+def unquoted_names_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, statement) of each name in a statement that a text proposes which would need quote_name."""
+    for node in ast.walk(tree):
+        parts = node.values if isinstance(node, ast.JoinedStr) else []
+        for before, part in pairwise(parts):
+            words = str(before.value) if isinstance(before, ast.Constant) else ""
+            name = part.value if isinstance(part, ast.FormattedValue) else None
+            if _BEFORE_A_NAME.search(words) and isinstance(name, ast.Attribute):
+                yield node.lineno, words
+
+
+def test_names_in_proposed_statements_are_quoted() -> None:
+    """`my count` in a hint would be a syntax error for who types it."""
+    assert found_by(unquoted_names_of) == []
+    assert list(unquoted_names_of(ast.parse("f'STOP QUERY {running.name};'"))) == [(1, "STOP QUERY ")]
 
 
 def test_text_is_tokenized_in_language_only() -> None:

@@ -13,6 +13,7 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import EngineFault
 from streamsql.language.redaction import lost_secret
 from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
 from streamsql.secrets import is_lost, redact_option
 
 
@@ -39,7 +40,7 @@ def check_secrets(entries: Iterable[Stream | Sink], query: str) -> None:
         if isinstance(entry, Stream) and lost_secret(entry.query):
             raise EngineFault(
                 f"the secret in the stream {entry.name} was not kept in the workspace",
-                hint=f"CREATE OR REPLACE STREAM {entry.name} AS SELECT …",
+                hint=f"CREATE OR REPLACE STREAM {quote_name(entry.name)} AS SELECT …",
                 code="SECRET_LOST",
             )
         lost = next((k for k, v in entry.options if is_lost(k, v)), "")

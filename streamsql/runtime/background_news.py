@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.events import ClusterNews, SparkLost
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress_reports import QueryReported
@@ -115,5 +116,7 @@ class BackgroundNews:
                 owner = self.parts.queries.all.get(running.plan.query.owner.casefold())
                 if owner is not None and owner.status() == "FAILED":
                     continue  # a stage: its query has failed with it
-                lines.append(f"{running.fault.message}; DESCRIBE QUERY {running.name}; shows more")
+                lines.append(
+                    f"{running.fault.message}; DESCRIBE QUERY {quote_name(running.name)}; shows more"
+                )
         return lines

@@ -144,7 +144,8 @@ class ConnectHandlers:
         if not fields:
             raise InputFault(
                 f"the columns of {plan.stream.name} cannot be inferred: there are no rows yet",
-                hint=f"declare them: CREATE STREAM {plan.stream.name} (id INT, ts TIMESTAMP) USING …",
+                hint=f"declare them: CREATE STREAM {quote_name(plan.stream.name)} (id INT, ts TIMESTAMP) "
+                "USING …",
                 code="MISSING_COLUMNS",
             )
         return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)

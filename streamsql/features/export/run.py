@@ -7,6 +7,7 @@ from streamsql.features.export.job import chosen_settings, job_of
 from streamsql.features.export.job_folder import check_free, file_of, write_folder
 from streamsql.features.export.plan import Export
 from streamsql.language.statements.base import Statement
+from streamsql.language.tokens import quote_name
 from streamsql.results import Done, Result
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
@@ -43,7 +44,7 @@ def _notes(parts: SessionParts, plan: Export) -> tuple[Note, ...]:
     if not running:
         return ()
     names = ", ".join(running)
-    stop = "STOP QUERY ALL;" if len(running) > 1 else f"STOP QUERY {names};"
+    stop = "STOP QUERY ALL;" if len(running) > 1 else f"STOP QUERY {quote_name(names)};"
     text = f"{names} runs here: {stop} before a program takes over its checkpoint"
     return (Note("CHECKPOINT_HERE", text),)
 

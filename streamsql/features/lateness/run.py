@@ -52,7 +52,7 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
     if measured is None:
         raise InputFault(
             f"no query has read rows of {stream.name} yet",
-            hint=f"WHY QUERY {best.query};",
+            hint=f"WHY QUERY {quote_name(best.query)};",
             span=statement.name.span,
             code="NO_RECORDS",
         )

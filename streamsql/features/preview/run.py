@@ -22,6 +22,7 @@ from streamsql.features.preview.plan import Preview as PreviewPlan
 from streamsql.features.preview.plan import Topics, first_rows
 from streamsql.features.preview.statement import FIRST
 from streamsql.language.statements.base import Name, Statement, Watermark
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
 from streamsql.plan.statements.queries import SAMPLE, as_they_come
 from streamsql.plan.statements.schema_guesses import Leaf, event_time
@@ -280,7 +281,7 @@ def _placed(error: Exception, plan: PreviewPlan) -> StreamsqlError:
 def _nothing(name: str) -> InputFault:
     return InputFault(
         "there are no records to show yet",
-        hint=f"declare the columns: CREATE STREAM {name} (id INT, ts TIMESTAMP) USING …",
+        hint=f"declare the columns: CREATE STREAM {quote_name(name)} (id INT, ts TIMESTAMP) USING …",
         code="NO_RECORDS",
     )
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places, file_name
 from streamsql.errors import RuleFault
+from streamsql.language.tokens import quote_name
 from streamsql.plan.renaming import Renaming
 from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles, local_folder
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
@@ -71,7 +72,8 @@ def _of_own_checkpoint(query: Any, places: Places, names: Renaming, record: Any)
         raise RuleFault(
             f"the checkpoint of {query.name} records the old name, and is not on this machine",
             detail=query.checkpoint,
-            hint=f"keep the name, or DROP QUERY {query.name}; and INSERT again with ACCEPT CHANGES",
+            hint=f"keep the name, or DROP QUERY {quote_name(query.name)}; and INSERT again with ACCEPT "
+            "CHANGES",
             code="RENAME_NOT_SUPPORTED",
         )
 

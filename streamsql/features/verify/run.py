@@ -308,14 +308,14 @@ def _lost(parts: SessionParts, plan: Verification) -> list[str]:
 
 def _unexplained(parts: SessionParts, plan: Verification, late: int) -> list[str]:
     """What may explain a difference, where it cannot be computed."""
-    because = []
+    because, name = [], quote_name(plan.query.name)
     running = parts.queries.all.get(plan.query.name.casefold())
     if late:
-        because.append(f"{count(late, 'row')} came late: SELECT * FROM LATE ROWS OF QUERY {plan.query.name};")
+        because.append(f"{count(late, 'row')} came late: SELECT * FROM LATE ROWS OF QUERY {name};")
     state = running.reports.latest.get("stateOperators", []) if running else []
     held = sum(op.get("numRowsTotal", 0) for op in state)
     if held and running and running.mode == "append":
-        because.append(f"{count(held, 'row')} wait in state: FLUSH QUERY {plan.query.name}; emits them")
+        because.append(f"{count(held, 'row')} wait in state: FLUSH QUERY {name}; emits them")
     return because
 
 

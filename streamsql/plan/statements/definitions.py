@@ -126,7 +126,7 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
         note = Note("STAGES", f"queries that read {name} run in stages: HELP stages;")
         return DefineStream(stream, statement.if_not_exists, notes=(note,))
     if not lowered.shape.streaming:
-        hint = f"CREATE TEMPORARY VIEW {name} AS …"
+        hint = f"CREATE TEMPORARY VIEW {quote_name(name)} AS …"
         raise unknown_stream(statement.query, context, hint) or RuleFault(
             f"the query of {name} reads no stream",
             proposal=f"CREATE TEMPORARY VIEW {quote_name(name)} AS {statement.query.text};",
@@ -198,7 +198,7 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
     if name is not None and context.catalog.sink(name).keeps_groups:
         raise RuleFault(
             f"{name} is a live table, which has its own query",
-            hint=f"CREATE LIVE TABLE … AS SELECT * FROM `{stream.name}$malformed`",
+            hint=f"CREATE LIVE TABLE … AS SELECT * FROM {quote_name(stream.name + '$malformed')}",
             span=name.span,
             code="WRONG_KIND",
         )

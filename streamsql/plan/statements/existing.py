@@ -116,7 +116,7 @@ def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
 def _feeds(query: Query, sink: str, span: Span) -> NameFault:
     return NameFault(
         f"the query {query.name} writes to {sink}",
-        hint=f"DROP QUERY {query.name};",
+        hint=f"DROP QUERY {quote_name(query.name)};",
         span=span,
         code="IN_USE",
     )

@@ -155,7 +155,7 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
         if isinstance(entry, Stream):
             raise RuleFault(
                 f"{entry.name} is a stream and cannot be one of several sinks",
-                hint=f"INSERT INTO {entry.name} VALUES (…);",
+                hint=f"INSERT INTO {quote_name(entry.name)} VALUES (…);",
                 span=name.span,
                 code="WRONG_KIND",
             )
@@ -164,7 +164,8 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
             raise NameFault(
                 f"there is no sink {name.value}",
                 detail="with several sinks, and in a statement set, every target must be a sink",
-                hint=did_you_mean(name.value, sink_names) or f"CREATE SINK {name.value} USING … first",
+                hint=did_you_mean(name.value, sink_names)
+                or f"CREATE SINK {quote_name(name.value)} USING … first",
                 span=name.span,
                 code="UNKNOWN_SINK",
             )
@@ -233,7 +234,7 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
     if misspelt or (statement.has_clauses and not streaming):
         raise NameFault(
             f"there is no sink {name.value}",
-            hint=did_you_mean(name.value, written) or f"CREATE SINK {name.value} USING … first",
+            hint=did_you_mean(name.value, written) or f"CREATE SINK {quote_name(name.value)} USING … first",
             span=name.span,
             code="UNKNOWN_SINK",
         )
@@ -335,7 +336,8 @@ def _check_insert_values(statement: Insert, stream: Stream) -> None:
         raise RuleFault(
             f"rows cannot be inserted into the stream {stream.name}:"
             f" it reads {stream.connector or 'a query'}",
-            hint=f"only a stream USING values takes rows: CREATE STREAM {stream.name}_in (…) USING values;",
+            hint="only a stream USING values takes rows: "
+            f"CREATE STREAM {quote_name(stream.name + '_in')} (…) USING values;",
             span=statement.targets[0].span,
             code="WRONG_KIND",
         )

@@ -238,7 +238,7 @@ def _new_name(statement: CreateLiveTable, context: Context) -> str:
     elif not statement.or_replace and not statement.if_not_exists:
         raise NameFault(
             f"the new live table {name} is staged already",
-            hint=f"CREATE OR REPLACE LIVE TABLE {name} AS …; changes it",
+            hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(name.value)} AS …; changes it",
             span=name.span,
             code="ALREADY_EXISTS",
         )

@@ -216,7 +216,7 @@ def check_query_free(name: Name, context: Context, sink: str = "") -> None:
         raise NameFault(
             f"there is already a query {query.name}, which writes to {query.sink}",
             hint=(f"INSERT INTO {sink} AS QUERY another_name …, or " if sink else "")
-            + f"DROP QUERY {query.name};",
+            + f"DROP QUERY {quote_name(query.name)};",
             span=name.span,
             code="ALREADY_EXISTS",
         )

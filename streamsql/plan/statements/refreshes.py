@@ -57,7 +57,8 @@ def refresh_again(query: Query, body: Fragment, context: Context, span: Span | N
         gone = [name for name in query.inputs if context.catalog.relation(name) is None]
         raise NameFault(
             f"{', '.join(gone or query.inputs)}, which {query.name} is computed from, is not a live table",
-            hint=f"CREATE OR REPLACE LIVE TABLE {query.name} AS …, or DROP LIVE TABLE {query.name};",
+            hint=f"CREATE OR REPLACE LIVE TABLE {quote_name(query.name)} AS …, "
+            f"or DROP LIVE TABLE {quote_name(query.name)};",
             span=span,
             code="UNKNOWN_LIVE_TABLE",
         )
@@ -115,7 +116,7 @@ def check_is_no_circle(query: Query, catalog: Catalog, span: Span | None) -> Non
         raise RuleFault(
             f"the live table {table} would be computed from itself",
             detail=f"it would read {' → '.join(path)}",
-            hint=f"give it another name: CREATE LIVE TABLE {table}_2 AS …",
+            hint=f"give it another name: CREATE LIVE TABLE {quote_name(table + '_2')} AS …",
             span=span,
             code="CIRCULAR_DEFINITION",
         )

@@ -28,10 +28,11 @@ _CHAR = re.compile(r"\bchar(acter)?\s*\(", re.IGNORECASE)
 def check_columns(statement: CreateStream, stream: Stream, using: Connector) -> None:
     """Raise RuleFault for columns that the connector, or the format of its messages, does not take."""
     assert statement.connector
+    written = quote_name(statement.name.value)
     if using.needs_columns and not statement.columns:
         raise RuleFault(
             f"a {using.name} stream declares its columns",
-            hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {using.name} …",
+            hint=f"CREATE STREAM {written} (id INT, ts TIMESTAMP) USING {using.name} …",
             span=statement.connector.span,
             code="MISSING_COLUMNS",
         )
@@ -59,7 +60,7 @@ def check_columns(statement: CreateStream, stream: Stream, using: Connector) -> 
         assert statement.format
         raise RuleFault(
             f"FORMAT {statement.format} needs the columns of the payload",
-            hint=f"CREATE STREAM {statement.name} (id INT, …) USING {using.name} FORMAT {statement.format} …",
+            hint=f"CREATE STREAM {written} (id INT, …) USING {using.name} FORMAT {statement.format} …",
             span=statement.format.span,
             code="MISSING_COLUMNS",
         )

@@ -12,6 +12,7 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import InputFault
 from streamsql.language.statements.checkpoint import Owner
+from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.state_tables import checkpoint_of
 from streamsql.runtime.checkpoints.checkpoint_files import Entry, local_path
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
@@ -149,7 +150,7 @@ def open_checkpoint(
             fault = InputFault(
                 f"the query {owner.query} has no checkpoint to inspect: {fault.message}",
                 detail=fault.detail,
-                hint=f"START QUERY {owner.query}; creates one",
+                hint=f"START QUERY {quote_name(owner.query.value)}; creates one",
                 code="NOT_A_CHECKPOINT",
             )
         fault.span = owner.span

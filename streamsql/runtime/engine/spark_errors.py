@@ -11,6 +11,7 @@ from streamsql.errors import EngineFault, InputFault, QueryFault, Span, Streamsq
 from streamsql.guard import internal
 from streamsql.language.lexical import word_at
 from streamsql.language.statements.base import Statement
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.analysis_errors import explained
 from streamsql.runtime.engine.file_errors import NO_SPACE, SKIP_ROWS, file_words, full_disk, is_no_space
 from streamsql.runtime.engine.kafka_errors import in_plain_words
@@ -355,14 +356,14 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     subject = f"query {name} failed"
     if is_spark_lost(error):
         lost = spark_lost()
-        hint = f"START QUERY {name}; resumes from its checkpoint"
+        hint = f"START QUERY {quote_name(name)}; resumes from its checkpoint"
         return QueryFault(lost.message, subject=subject, detail=lost.detail, hint=hint, code=lost.code)
     texts = _texts(error)
     words = in_plain_words(texts) or file_words(texts)
     if words:
         return QueryFault(words.fact, subject=subject, detail=words.detail, hint=words.hint, code=words.code)
     if is_no_space(texts):
-        hint = f"free disk space; START QUERY {name}; resumes from its checkpoint"
+        hint = f"free disk space; START QUERY {quote_name(name)}; resumes from its checkpoint"
         return QueryFault(NO_SPACE, subject=subject, detail=full_disk(places), hint=hint, code="DISK_FULL")
     while getattr(error, "_cause", None) is not None:
         error = error._cause

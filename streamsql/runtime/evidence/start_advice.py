@@ -149,8 +149,8 @@ def _partitions(parts: SessionParts, running: Running) -> Iterator[Note]:
         yield Note(
             "MANY_PARTITIONS",
             f"{number} shuffle partitions on {cores} processors: each micro-batch runs {number} tasks, "
-            f"however few its rows; SET {_PARTITIONS} = {2 * cores}; STOP QUERY {running.name}; "
-            f"START QUERY {running.name} FROM BEGINNING; runs fewer",
+            f"however few its rows; SET {_PARTITIONS} = {2 * cores}; STOP QUERY {quote_name(running.name)}; "
+            f"START QUERY {quote_name(running.name)} FROM BEGINNING; runs fewer",
         )
 
 

@@ -148,7 +148,7 @@ def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) 
     if not fields:
         raise InputFault(
             f"the columns of {plan.stream.name} cannot be inferred: there are no rows yet",
-            hint=f"declare them: CREATE STREAM {plan.stream.name} (id INT, ts TIMESTAMP) USING …",
+            hint=f"declare them: CREATE STREAM {quote_name(plan.stream.name)} (id INT, ts TIMESTAMP) USING …",
             span=plan.path.span if plan.path else None,
             code="MISSING_COLUMNS",
         )

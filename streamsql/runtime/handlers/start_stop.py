@@ -297,14 +297,14 @@ def _check_may_run(running: Running, statement: query_statements.StartQuery) -> 
     if running.stopped:
         raise NameFault(
             f"the query {running.name} is still stopping: its current micro-batch is running",
-            hint=f"AWAIT QUERY {running.name};",
+            hint=f"AWAIT QUERY {quote_name(running.name)};",
             span=span,
             code="QUERY_RUNNING",
         )
     if statement.begins and statement.name:
         raise RuleFault(
             f"the query {running.name} is running",
-            hint=f"STOP QUERY {running.name}; first",
+            hint=f"STOP QUERY {quote_name(running.name)}; first",
             span=span,
             code="QUERY_RUNNING",
         )

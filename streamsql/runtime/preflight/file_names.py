@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, QueryFault, Span
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
 
 _OF_PATTERNS = frozenset("[]{}?*\\")
@@ -81,8 +82,8 @@ def follow_file_names(
                     f"micro-batch {report.get('batchId')} has read the file {file}",
                     subject=f"query {name} failed",
                     detail=f"{_REASON}: the rows of that micro-batch are wrong",
-                    hint=f"rename the file, then START QUERY {name} FROM BEGINNING; or define the stream with"
-                    " OPTIONS (recursiveFileLookup 'true')",
+                    hint=f"rename the file, then START QUERY {quote_name(name)} FROM BEGINNING; or define the"
+                    " stream with OPTIONS (recursiveFileLookup 'true')",
                     code="PATTERN_IN_NAME",
                 )
                 # Not on this thread, on which Spark tells of the end, too.

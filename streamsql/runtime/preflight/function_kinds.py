@@ -13,6 +13,7 @@ from typing import Any
 from streamsql.definitions import Function
 from streamsql.errors import NameFault, StreamsqlError
 from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.runtime.embedded import python_code
 from streamsql.runtime.preflight.python_code_checks import digest, find_code, package_missing
@@ -60,7 +61,8 @@ class Modules:
                 if other.module == function.module and other.folder != own:
                     raise NameFault(
                         f"{other.name} uses another module {other.module}, of {other.folder or 'a package'}",
-                        hint=f"give one of the two files another name, or DROP FUNCTION {other.name};",
+                        hint="give one of the two files another name, "
+                        f"or DROP FUNCTION {quote_name(other.name)};",
                         code="BAD_PYTHON_CODE",
                     )
             checked = _with_kind(replace(function, folder=own, modules=modules), code)

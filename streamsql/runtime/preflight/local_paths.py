@@ -70,7 +70,9 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
         folder, written, has_batches = _written(spark, sink.option(connector.path_option))
     except Exception:
         return  # the folder does not exist or cannot be read, which the start itself reports
-    elsewhere = f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')"
+    elsewhere = (
+        f"another path: CREATE SINK {quote_name(sink.name + '_2')} USING {sink.connector} OPTIONS (path '…')"
+    )
     if written >= 0 and not keeps:
         raise RuleFault(
             f"a streaming query of the sink {sink.name} alone has written to {folder}",
@@ -111,8 +113,9 @@ def check_alone(sink: Sink, connector: Connector, writing: Iterable[tuple[str, S
                 f"the query {query} writes to {folder}",
                 detail=f"a file sink has one query: its log ({LOG}) counts the micro-batches of one"
                 " checkpoint, so Spark would skip those of a second one, and their rows would be lost",
-                hint=f"one query: INSERT INTO {quote_name(sink.name)} SELECT … UNION ALL SELECT …; or another"
-                f" path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+                hint=f"one query: INSERT INTO {quote_name(sink.name)} SELECT … UNION ALL SELECT …; or "
+                f"another path: CREATE SINK {quote_name(sink.name + '_2')} USING {sink.connector} "
+                "OPTIONS (path '…')",
                 code="FOLDER_IN_USE",
             )
 

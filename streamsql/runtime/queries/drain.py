@@ -9,6 +9,7 @@ from dataclasses import replace
 from streamsql.errors import Note, StreamsqlError, TimeFault
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import StopQuery
+from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
 from streamsql.runtime.queries.program_parts import QueryParts
@@ -104,7 +105,7 @@ def _drain(running: Running, parts: QueryParts, timeout: float | None) -> None:
 def _not_all(running: Running) -> TimeFault:
     return TimeFault(
         f"the query {running.name} was stopped before all input was processed: the time limit was reached",
-        hint=f"START QUERY {running.name}; resumes from its checkpoint",
+        hint=f"START QUERY {quote_name(running.name)}; resumes from its checkpoint",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from streamsql.errors import QueryFault
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.queries.progress_reports import QueryReported
@@ -142,7 +143,7 @@ class LateWrites:
     def _failed(self, error: Exception) -> None:
         fault = translate(error)
         fact = f"its late rows could not be written into {self.sink}: {fault.message}"
-        hint = fault.hint or f"START QUERY {self.running.name}; writes them again"
+        hint = fault.hint or f"START QUERY {quote_name(self.running.name)}; writes them again"
         self.running.fail(QueryFault.caused_by(fault, self.running.name, fact, hint=hint))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
 from streamsql.language.durations import seconds
+from streamsql.language.tokens import quote_name
 from streamsql.plan.changes_plan import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
@@ -220,7 +221,7 @@ class Running:
         return QueryFault(
             cause,
             subject=f"query {self.name} ended with Spark",
-            hint=f"START QUERY {self.name}; resumes from its checkpoint",
+            hint=f"START QUERY {quote_name(self.name)}; resumes from its checkpoint",
             code="SPARK_LOST",
         )
 
