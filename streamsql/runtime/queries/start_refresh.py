@@ -228,7 +228,8 @@ def await_first(parts: QueryParts, running: Running) -> None:
         parts.cancel.check()
         refreshes.wait(refresher, POLL)
     running.status()
-    if running.fault:
+    # One that ends with its input, and had none, was created: it fails by itself, now or a moment later.
+    if running.fault and not refreshes.empty_fault(refresher):
         raise running.fault
 
 
