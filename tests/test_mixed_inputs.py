@@ -169,7 +169,7 @@ OVER_NO_ROWS = {
 """SELECTs over the streams and live tables of EMPTY that fail where these have no rows."""
 EMPTY = "CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE c AS SELECT n FROM s;"
 WHY_EMPTY = (
-    "has no result before the first rows of its inputs: over no rows its SELECT fails, division by zero"
+    "has no result before all its inputs have had rows: over those of now its SELECT fails, division by zero"
 )
 
 

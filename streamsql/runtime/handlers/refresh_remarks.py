@@ -75,7 +75,7 @@ def empty_fact(name: str, parts: SessionParts) -> str:
         fault = parts.queries.refreshes.empty_fault(running.handle)
     if fault is None:
         return ""
-    return f"no result before the first rows of its inputs: over no rows its SELECT fails, {fault.fact}"
+    return f"no result before all its inputs have had rows: over those of now its SELECT fails, {fault.fact}"
 
 
 def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> Iterator[Remark]:
