@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from graphlib import TopologicalSorter
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -194,7 +195,7 @@ class Refreshes:
                 values = self._inputs(member, at, late) if member.isActive else None
             if values is None:
                 late.add(member.key)
-            elif not member.refresh(values, begun=self._begun(member, at)):
+            elif not member.refresh(values, begun=partial(self._begun, member, at)):
                 late.add(member.key)
                 with self._changed:
                     if self._members.get(member.key) is member:
@@ -313,15 +314,15 @@ class Refreshes:
         """
         values: dict[str, RowsAt] = {}
         for key in member.input_keys:
-            rows, is_computed = self._live.loaded(key), bool(self._inputs_of(key))
-            if key not in at and is_computed:
+            if key not in at and self._inputs_of(key):
                 late.add(key)
-            if rows is not None and (rows.empty_fault or (is_computed and rows.last_batch < 0)):
+            rows = self._live.loaded(key)
+            if rows is not None and (rows.empty_fault or (rows.last_batch < 0 and self._inputs_of(key))):
                 member.waits_for = key
                 return None
             if key in at:
                 values[key] = at[key]
-            elif rows is not None and is_computed:
+            elif rows is not None and self._inputs_of(key):
                 values[key] = rows.now()
             else:
                 member.waits_for = key

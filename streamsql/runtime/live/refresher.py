@@ -126,7 +126,7 @@ class Refresher:
             rows is None or (key in self._used and self._used[key].schema == rows.schema) for key, rows in now
         )
 
-    def refresh(self, values: Mapping[str, RowsAt], *, begun: bool) -> bool:
+    def refresh(self, values: Mapping[str, RowsAt], *, begun: Callable[[], bool]) -> bool:
         """Compute it from these rows of its inputs, unless it was. begun: whether all that it depends on has
         had a micro-batch: before that, an error of values does not end it. Returns whether it goes on.
         """
@@ -142,7 +142,7 @@ class Refresher:
             except Exception as error:
                 if asked != self._asked:
                     return True  # what it reads has changed meanwhile: it is computed again
-                if begun or table is not None or not is_of_values(error):
+                if table is not None or not is_of_values(error) or begun():
                     self.fail(error)
                     return False
                 self.rows.empty_fault = error
