@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.errors import Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.from_reader import OF_SUBQUERY, FromReader
 from streamsql.language.query_tree import (
@@ -52,7 +53,6 @@ class BlockReader(FromReader):
     # ---- queries
 
     def body(self, tree: Any, lo: int, hi: int) -> Body:
-        exp = self.exp
         span = self.span(lo, hi)
         ctes, lo = self.ctes(tree, lo)
         if isinstance(tree, exp.Select):
@@ -102,7 +102,6 @@ class BlockReader(FromReader):
         return tuple(ctes), at
 
     def set_operation(self, tree: Any, lo: int, hi: int, ctes: tuple[Cte, ...], span: Span) -> Body:
-        exp = self.exp
         chain: list[Any] = []
         node = tree
         while isinstance(node, exp.SetOperation) and (not chain or not is_modified(node)):
@@ -176,7 +175,7 @@ class BlockReader(FromReader):
         if "DISTRIBUTE" in wanted:
             raise Unread(LEFT)
         limit = tree.args.get("limit")
-        if limit is not None and not isinstance(limit, self.exp.Limit):
+        if limit is not None and not isinstance(limit, exp.Limit):
             raise Unread(LEFT)
         offset = tree.args.get("offset")
         return Body(
@@ -291,7 +290,7 @@ class BlockReader(FromReader):
         close = self.close.get(at + 2)
         if close is None:  # sqlglot also reads DISTINCT ON without parentheses
             raise Unread(LEFT)
-        trees = on.expressions if isinstance(on, self.exp.Tuple) else [self.bare(on)]
+        trees = on.expressions if isinstance(on, exp.Tuple) else [self.bare(on)]
         columns = self.listed(trees, at + 3, close)
         return Distinct(span or self.span(at, close + 1), tuple(columns), span is not None), close + 1
 
@@ -302,7 +301,6 @@ class BlockReader(FromReader):
         return tuple(self.item(tree, a, b) for tree, (a, b) in zip(trees, pieces, strict=True))
 
     def item(self, tree: Any, lo: int, hi: int) -> Item:
-        exp = self.exp
         if isinstance(tree, exp.QueryTransform):
             raise Unread(LEFT)
         span = self.span(lo, hi)
@@ -333,9 +331,9 @@ class BlockReader(FromReader):
         if len(pieces) != len(trees):
             raise Unread(LEFT)
         for key_tree, (a, b) in zip(trees, pieces, strict=True):
-            if isinstance(key_tree, (self.exp.Rollup, self.exp.Cube)):
+            if isinstance(key_tree, (exp.Rollup, exp.Cube)):
                 inner = key_tree.expressions
-                if any(isinstance(e, self.exp.Tuple) for e in inner):
+                if any(isinstance(e, exp.Tuple) for e in inner):
                     return GroupBy((), span, f"{self.word(a)} of several columns at once")
                 keys.append(GroupKey(tuple(self.listed(inner, a + 2, b - 1)), self.word(a)))
             else:

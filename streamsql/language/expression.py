@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import Any
 
 from streamsql.errors import Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.tree_nodes import (
     Call,
     Holds,
     arguments_of,
     bare,
     calls_in,
-    exp_module,
     holds,
     is_named,
     is_number,
@@ -57,7 +57,6 @@ class Expression:
     @property
     def column(self) -> tuple[str, str] | None:
         """(qualifier, name) as written, for a plain column `k` or `t.k`; None for other expressions."""
-        exp = exp_module()
         tree = self.tree
         if not isinstance(tree, exp.Column) or tree.args.get("db") or not is_named(tree.this):
             return None
@@ -73,23 +72,22 @@ class Expression:
     def output_name(self) -> str:
         """The name of the output column, if the expression is a plain column (`a.b.c` gives c)."""
         tree = self.tree
-        while isinstance(tree, exp_module().Dot):
+        while isinstance(tree, exp.Dot):
             tree = tree.expression
-        plain = isinstance(tree, (exp_module().Column, exp_module().Identifier)) and is_named(tree.this)
+        plain = isinstance(tree, (exp.Column, exp.Identifier)) and is_named(tree.this)
         return str(tree.name) if plain else ""
 
     @property
     def is_star(self) -> bool:
         """Whether it is `*` or `t.*`, with or without EXCEPT."""
         tree = self.tree
-        return isinstance(tree, exp_module().Star) or (
-            isinstance(tree, exp_module().Column) and isinstance(tree.this, exp_module().Star)
+        return isinstance(tree, exp.Star) or (
+            isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)
         )
 
     @property
     def is_predicate(self) -> bool:
         """Whether it is a comparison, AND, OR, NOT or the like."""
-        exp = exp_module()
         return isinstance(bare(self.tree), (exp.Predicate, exp.Connector, exp.Not))
 
     @property
@@ -103,10 +101,10 @@ class Expression:
     def literal(self) -> int | str | None:
         """The value of an INT or BIGINT literal, or of a string without escapes; else None."""
         tree = bare(self.tree)
-        if isinstance(tree, exp_module().Neg) and is_number(tree.this):
+        if isinstance(tree, exp.Neg) and is_number(tree.this):
             number = self._part(tree.this).literal
             return -number if isinstance(number, int) else None
-        if not isinstance(tree, exp_module().Literal) or not leaves_of(tree):
+        if not isinstance(tree, exp.Literal) or not leaves_of(tree):
             return None
         place = span_of(tree)
         written, value = self.source[place.start : place.end], str(tree.this)
@@ -133,7 +131,7 @@ class Expression:
     def field(self) -> tuple[Expression, str] | None:
         """The call and the case-folded name of a field of its value: `window(ts, '1 minute').start`."""
         tree = self.tree
-        if not isinstance(tree, exp_module().Dot) or not is_named(tree.expression):
+        if not isinstance(tree, exp.Dot) or not is_named(tree.expression):
             return None
         of = self._part(tree.this)
         return (of, tree.expression.name.casefold()) if of.call else None
@@ -185,7 +183,6 @@ class Expression:
 
     def column_names(self) -> frozenset[str]:
         """The case-folded names of its columns (the last part of a dotted name)."""
-        exp = exp_module()
         names = {n.name.casefold() for n in self.tree.find_all(exp.Column) if is_named(n.this)}
         dotted = {n.expression.name.casefold() for n in self.tree.find_all(exp.Dot)}
         return frozenset(names | dotted)
@@ -193,10 +190,10 @@ class Expression:
     def references(self) -> list[tuple[str, str]]:
         """(qualifier, column), case-folded, of each of its columns."""
         references = []
-        for node in self.tree.find_all(exp_module().Column):
+        for node in self.tree.find_all(exp.Column):
             if is_named(node.this):
                 outer = node.parent
-                if isinstance(outer, exp_module().Dot):
+                if isinstance(outer, exp.Dot):
                     references.append(("?", node.name.casefold()))  # a field of a struct
                 else:
                     references.append((node.table.casefold(), node.name.casefold()))
@@ -204,14 +201,13 @@ class Expression:
 
     def columns(self) -> list[tuple[str, str, Span]]:
         """(qualifier, column), case-folded, and the position of each of its columns."""
-        nodes = [n for n in self.tree.find_all(exp_module().Column) if is_named(n.this) and leaves_of(n)]
+        nodes = [n for n in self.tree.find_all(exp.Column) if is_named(n.this) and leaves_of(n)]
         return [(n.table.casefold(), n.name.casefold(), span_of(n)) for n in nodes]
 
     def free_columns(self) -> list[tuple[str, str, Span]]:
         """As columns(), without those of sub-queries, the parameters of lambda functions and the columns
         whose first part is a schema or a struct of a struct.
         """
-        exp = exp_module()
         queries = (exp.Select, exp.SetOperation)
         parameters: set[str] = set()
         nodes = []
@@ -228,7 +224,7 @@ class Expression:
     def conjuncts(self) -> list[Expression]:
         """The conditions joined by AND."""
         tree = bare(self.tree)
-        if isinstance(tree, exp_module().And):
+        if isinstance(tree, exp.And):
             return [c for side in (tree.left, tree.right) for c in self._part(side).conjuncts()]
         return [self._part(tree) if tree is not self.tree else self]
 
@@ -236,7 +232,6 @@ class Expression:
         """The comparisons of a condition as (a, "=" or "<", b); `<` also stands for `<=`. Empty for other
         conditions. BETWEEN gives two comparisons.
         """
-        exp = exp_module()
         tree = bare(self.tree)
         if isinstance(tree, exp.And):
             return [c for part in self.conjuncts() for c in part.comparisons()]
@@ -253,7 +248,6 @@ class Expression:
 
     def terms(self, sign: int = 1) -> list[tuple[int, Expression]]:
         """The terms of a sum, each with its sign."""
-        exp = exp_module()
         tree = bare(self.tree)
         if isinstance(tree, (exp.Add, exp.Sub)):
             right = sign if isinstance(tree, exp.Add) else -sign
@@ -264,12 +258,11 @@ class Expression:
 
     def divisions(self) -> list[tuple[Expression, Expression, Expression]]:
         """(whole, left, right) of each division with `/` in it."""
-        nodes = self.tree.find_all(exp_module().Div)
+        nodes = self.tree.find_all(exp.Div)
         return [(self._part(n), self._part(n.left), self._part(n.right)) for n in nodes]
 
     def is_whole(self, type_of: Callable[[str], str]) -> bool:
         """Whether it is certainly a whole number. type_of: the type of a column, folded, "" if not known."""
-        exp = exp_module()
         tree = bare(self.tree)
         if isinstance(tree, exp.Column):
             return type_of(self._part(tree).column_name) in _WHOLE
@@ -286,7 +279,6 @@ class Expression:
         or IF whose results are such values or literals, a part of a time, such as hour(at). type_of: as for
         is_whole.
         """
-        exp = exp_module()
         tree = bare(self.tree)
         if isinstance(tree, exp.Column):
             return type_of(self._part(tree).column_name) == "BOOLEAN"
@@ -313,7 +305,6 @@ class Expression:
         """The expression that a condition requires to be 1: x in `x = 1`, `1 = x`, `x <= 1` and `x < 2`;
         else None.
         """
-        exp = exp_module()
         tree = bare(self.tree)
         if not isinstance(tree, (exp.EQ, exp.LTE, exp.LT, exp.GTE, exp.GT)):
             return None
@@ -327,7 +318,6 @@ class Expression:
 
     def row_number(self) -> RowNumber | None:
         """The parts of row_number() OVER (PARTITION BY … ORDER BY …); None for other expressions."""
-        exp = exp_module()
         window = self.tree
         if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
             return None

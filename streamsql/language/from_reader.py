@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamsql.errors import Source, Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.query_tree import Body, Join, LateralView, Relation
 from streamsql.language.statements.base import watermark_of
 from streamsql.language.token_ranges import LEFT, TokenRanges, Unread, check_parts
@@ -36,7 +37,7 @@ class FromReader(TokenRanges):
         joins: list[Join] = []
         self.unnested: tuple[LateralView, ...] = ()
         for tree, piece in zip(trees, pieces[1:], strict=True):
-            if isinstance(tree.this, self.exp.Unnest):
+            if isinstance(tree.this, exp.Unnest):
                 self.unnested += (self.unnest(tree, *piece),)
             elif self.unnested:
                 raise Unread("a join behind UNNEST")
@@ -50,9 +51,9 @@ class FromReader(TokenRanges):
         close = self.close.get(start + 1)
         alias = tree.this.args.get("alias")
         on = tree.args.get("on")
-        left = words in (["LEFT"], ["LEFT", "OUTER"]) and isinstance(on, self.exp.Boolean) and on.this
+        left = words in (["LEFT"], ["LEFT", "OUTER"]) and isinstance(on, exp.Boolean) and on.this
         place = tree.this.args.get("offset") or None
-        unnamed = place is not None and not isinstance(place, self.exp.Identifier)
+        unnamed = place is not None and not isinstance(place, exp.Identifier)
         if close is None or unnamed or not (left or (words in (["CROSS"], []) and not on)):
             raise Unread("this join with UNNEST")
         columns = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
@@ -112,7 +113,6 @@ class FromReader(TokenRanges):
         return Join(relation, kind, span, self.expression(tree.args["on"], relation_end + 1, end))
 
     def relation(self, tree: Any, lo: int, hi: int) -> Relation:
-        exp = self.exp
         span = self.span(lo, hi)
         name_end = lo
         parts: dict[str, Any] = {}

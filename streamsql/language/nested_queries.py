@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from streamsql.errors import Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.query_tree import Query
 from streamsql.language.token_groups import closing
-from streamsql.language.tree_nodes import exp_module, tables_read
+from streamsql.language.tree_nodes import tables_read
 
 _BEGINS = ("SELECT", "WITH", "FROM")
 
@@ -30,7 +31,6 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
 
     columns: those of a relation by its name; None when they are not known.
     """
-    exp = exp_module()
     if query.tree is None:
         return False
 
@@ -67,7 +67,6 @@ def _names_items(aliased: Any) -> bool:
     """Whether an alias with a list of columns stands for the items of a SELECT or the columns of a generator,
     and not for the columns of tables.
     """
-    exp = exp_module()
     if isinstance(aliased, exp.Subquery):
         return isinstance(aliased.unnest(), exp.Query)
     return isinstance(aliased, (exp.CTE, exp.Lateral, exp.Unnest, exp.Values))
@@ -77,7 +76,6 @@ def joins_in_the_optimizer(query: Query) -> bool:
     """Whether Spark makes joins or aggregations of what is neither in the text: of a query in an expression,
     of LATERAL and of EXCEPT ALL. Its checks for streams do not see these.
     """
-    exp = exp_module()
     if query.tree is None:
         return True
     inside = (exp.From, exp.Join, exp.Subquery, exp.SetOperation, exp.CTE)
@@ -103,7 +101,6 @@ def reads_all_columns(query: Query) -> bool:
     """Whether it may use columns that it does not name: by a `*` other than that of count(*), NATURAL JOIN,
     PIVOT, an alias with a list of columns or a whole table as an argument.
     """
-    exp = exp_module()
     if query.tree is None or query.words & {"natural", "pivot", "unpivot", "table"}:
         return True
     if any(

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.block_reader import BlockReader
 from streamsql.language.console_clauses import PLACEHOLDER, Cut, cut
 from streamsql.language.dialect import parse_tokens, parse_unfinished
@@ -204,8 +205,6 @@ def _relations_of(
             if not any(i.start <= span.start < i.end for i in inside)
         ]
     else:
-        from sqlglot import exp
-
         for table in tables_read(nodes):
             names = [p for p in table.parts if isinstance(p, exp.Identifier)]
             if len(names) != len(table.parts) or not all(n._meta for n in names):

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamsql.errors import Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.console_clauses import PLACEHOLDER
 from streamsql.language.expression import TIME_WINDOWS, WINDOW_TYPE, Expression
 from streamsql.language.query_tree import ConsoleRelation, Query
 from streamsql.language.struct_types import struct_fields
-from streamsql.language.tree_nodes import exp_module, is_named, leaves_of, name_of, span_of
+from streamsql.language.tree_nodes import is_named, leaves_of, name_of, span_of
 
 NameAndType = tuple[str, str]
 """A column: its name as written and its type, "" where that is not known."""
@@ -102,7 +103,7 @@ class QueryColumns:
         """For each name that no relation has: its place in the query, and the columns that there are."""
         found: dict[Span, list[str]] = {}
         for scope in self._scopes:
-            if isinstance(scope.expression, exp_module().Select):
+            if isinstance(scope.expression, exp.Select):
                 here = dict(self._missing_in(scope))
                 if here:  # what the query around it misses may be what was meant here
                     self._columns_by_scope[id(scope)] = Columns(self._outputs(scope).named)
@@ -111,7 +112,6 @@ class QueryColumns:
 
     def around(self, name: str) -> Surroundings:
         """What a name of the query can mean, whose first place is meant."""
-        exp = exp_module()
         for scope in self._scopes:
             named = (n for n in scope.expression.find_all(exp.Identifier) if n.name == name)
             if isinstance(scope.expression, exp.Select) and (place := next(named, None)) is not None:
@@ -121,7 +121,7 @@ class QueryColumns:
     def _around(self, scope: Any, name: str, start: int) -> Surroundings:
         relations, around = list[tuple[Visible, ...]](), scope
         while around is not None:
-            nodes = self._nodes_read(around)[0] if isinstance(around.expression, exp_module().Select) else []
+            nodes = self._nodes_read(around)[0] if isinstance(around.expression, exp.Select) else []
             visible = [self._visible(node, around, name) for node in nodes]
             relations.append(tuple(relation for relation in visible if relation.name != name))
             around = around.parent
@@ -135,7 +135,7 @@ class QueryColumns:
         )
 
     def _visible(self, node: Any, scope: Any, unfinished: str) -> Visible:
-        name = ".".join(part.name for part in node.parts) if isinstance(node, exp_module().Table) else ""
+        name = ".".join(part.name for part in node.parts) if isinstance(node, exp.Table) else ""
         columns = tuple(c for c in self._of_relation(node, scope).named if c[0] != unfinished)
         return Visible(node.alias_or_name, name, columns, span_of(node).start)
 
@@ -144,7 +144,6 @@ class QueryColumns:
     def _outputs(self, scope: Any) -> Columns:
         if id(scope) not in self._columns_by_scope:
             self._columns_by_scope[id(scope)] = UNKNOWN  # of a recursive WITH, inside of itself
-            exp = exp_module()
             if isinstance(scope.expression, exp.SetOperation) and scope.set_operation_scopes:
                 self._columns_by_scope[id(scope)] = self._outputs(scope.set_operation_scopes[0])
             elif isinstance(scope.expression, exp.Select):
@@ -155,7 +154,6 @@ class QueryColumns:
         return _joined(self._of_item(item, scope) for item in scope.expression.expressions)
 
     def _of_item(self, item: Any, scope: Any) -> Columns:
-        exp = exp_module()
         star = item.this if isinstance(item, exp.Column) else item
         if isinstance(star, exp.Star):
             return self._of_star(star, item.table if isinstance(item, exp.Column) else "", scope)
@@ -186,7 +184,7 @@ class QueryColumns:
 
     def _nodes_read(self, scope: Any) -> tuple[list[Any], bool]:
         """The nodes of the relations of a SELECT; whether their columns are all that it reads."""
-        select, exp = scope.expression, exp_module()
+        select = scope.expression
         read = [part.this for part in (select.args.get("from_"), *(select.args.get("joins") or ())) if part]
         read = [node for node in read if node is not None]
         nodes, laterals = [other for node in read for other in _joined_in(node)], select.args.get("laterals")
@@ -201,7 +199,6 @@ class QueryColumns:
         return _renamed(columns, (alias.args.get("columns") or ()) if alias else ())
 
     def _columns_of(self, node: Any, scope: Any) -> Columns:
-        exp = exp_module()
         subquery = node.this if isinstance(node, exp.Lateral) else node
         if isinstance(subquery, exp.Subquery):
             inner = subquery.unnest()
@@ -227,7 +224,7 @@ class QueryColumns:
             return WINDOW_TYPE
         if expression.call in _COUNTS:
             return "BIGINT"
-        if isinstance(expression.tree, exp_module().Cast) and expression.tree.to is not None:
+        if isinstance(expression.tree, exp.Cast) and expression.tree.to is not None:
             return str(expression.tree.to.sql(dialect="spark"))
         column = expression.column
         if column is None:
@@ -262,7 +259,7 @@ class QueryColumns:
     def _missing_in(self, scope: Any) -> Iterator[tuple[Span, list[str]]]:
         around, found, complete, seen = scope, dict[str, Columns](), True, True
         while around is not None:
-            if seen and isinstance(around.expression, exp_module().Select):
+            if seen and isinstance(around.expression, exp.Select):
                 relations, alone = self._relations(around)
                 if around is scope and not relations:
                     return
@@ -285,12 +282,11 @@ class QueryColumns:
 
 
 def _is_set_operation(scope: Any) -> bool:
-    return isinstance(scope.expression, exp_module().SetOperation)
+    return isinstance(scope.expression, exp.SetOperation)
 
 
 def _joined_in(node: Any) -> list[Any]:
     """A relation, or those that are joined in its parentheses, and those that are joined to it there."""
-    exp = exp_module()
     inside = node.this if isinstance(node, exp.Subquery) and not node.alias else None
     first = _joined_in(inside) if isinstance(inside, (exp.Table, exp.Subquery)) else [node]
     return [*first, *(other for join in node.args.get("joins") or () for other in _joined_in(join.this))]
@@ -298,7 +294,7 @@ def _joined_in(node: Any) -> list[Any]:
 
 def _words_of(item: Any, source: str) -> set[str]:
     """The folded names of an item, and of the functions that it calls."""
-    names = (node.name.casefold() for node in item.find_all(exp_module().Identifier))
+    names = (node.name.casefold() for node in item.find_all(exp.Identifier))
     return {*names, *(name_of(node, source) for node in item.walk())}
 
 
@@ -329,7 +325,7 @@ def _scopes_of(query: Query) -> list[Any]:
     from sqlglot.errors import SqlglotError
     from sqlglot.optimizer.scope import traverse_scope
 
-    if not isinstance(query.tree, exp_module().Query):
+    if not isinstance(query.tree, exp.Query):
         return []
     try:
         return list(traverse_scope(query.tree.unnest()))
@@ -339,7 +335,6 @@ def _scopes_of(query: Query) -> list[Any]:
 
 def _aliases(scope: Any) -> set[str]:
     """The folded names that the SELECT list of a scope gives, which its other clauses and items can use."""
-    exp = exp_module()
     items = scope.expression.expressions
     names = {_alias(item).casefold() for item in items if isinstance(item, exp.Alias)}
     several = (item for item in items if isinstance(item, exp.Aliases))
@@ -361,7 +356,6 @@ def free_columns(select: Any) -> Iterator[tuple[str, str, Any]]:
     queries in it, the parameters of lambda functions, hints, units, and names whose first part may be a
     schema.
     """
-    exp = exp_module()
     parameters: set[str] = set()
     nodes = []
     inner = (exp.Select, exp.SetOperation, exp.Hint)
@@ -378,6 +372,5 @@ def free_columns(select: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _is_value(column: Any) -> bool:
     """Whether a column is none of a function's units, and no name of an argument."""
-    exp = exp_module()
     named = isinstance(column.parent, (exp.Kwarg, exp.PropertyEQ)) and column.arg_key == "this"
     return column.arg_key != "unit" and not named

@@ -6,11 +6,12 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from streamsql.errors import RuleFault, Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.edits import Edit, apart, with_points
 from streamsql.language.query import read_query
 from streamsql.language.query_tree import Query
 from streamsql.language.tokens import quote_name, unquote
-from streamsql.language.tree_nodes import exp_module, name_of, span_of, widened
+from streamsql.language.tree_nodes import name_of, span_of, widened
 
 
 def with_names(text: str, relations: Mapping[str, str], queries: Mapping[str, str]) -> str:
@@ -60,7 +61,6 @@ def with_aliases(
 
 def unnamed_calls(query: Query, functions: Container[str]) -> Iterator[Span]:
     """The places of the columns without AS that calls of functions, by their folded names, are in."""
-    exp = exp_module()
     for select in query.nodes_of(exp.Select):
         for column in select.expressions:
             named = isinstance(column, (exp.Alias, exp.Aliases))
@@ -121,8 +121,6 @@ def _aliases(query: Query) -> dict[int, str]:
     """The alias of each relation that sqlglot has read, "" for none, by its place."""
     if query.tree is None:
         return {}
-    from sqlglot import exp
-
     tables = [node for node in query.nodes if isinstance(node, exp.Table)]
     named = [(t.parts[0], t.alias) for t in tables if t.parts and isinstance(t.parts[0], exp.Identifier)]
     return {name.meta["start"]: alias for name, alias in named if name._meta}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from streamsql.errors import Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.console_clauses import Cut
 from streamsql.language.expression import Expression
 from streamsql.language.token_groups import begins_clause
@@ -22,9 +23,6 @@ class TokenRanges:
     """The tokens without the console's clauses; ranges [lo, hi) are indexes of them."""
 
     def __init__(self, text: str, out: Cut) -> None:
-        from sqlglot import exp
-
-        self.exp = exp
         self.text = text
         self.out = out
         self.tokens = out.remaining
@@ -75,7 +73,7 @@ class TokenRanges:
         return Expression(self.text, self.span(lo, hi), tree)
 
     def bare(self, tree: Any) -> Any:
-        return tree.this if isinstance(tree, self.exp.Paren) else tree
+        return tree.this if isinstance(tree, exp.Paren) else tree
 
 
 def _closers(tokens: Sequence[Token]) -> dict[int, int]:

@@ -10,15 +10,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 from streamsql.errors import Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.reference import functions, keywords
 from streamsql.language.tokens import tokenize
-
-
-@cache
-def exp_module() -> Any:
-    from sqlglot import exp
-
-    return exp
 
 
 @cache
@@ -53,19 +47,17 @@ class Holds:
 
 def names_word(tree: Any, word: str) -> bool:
     """Whether a word that Spark reserves for a clause stands in a tree as a name without backticks."""
-    names = tree.find_all(exp_module().Identifier)
+    names = tree.find_all(exp.Identifier)
     return any(not name.quoted and name.name.upper() == word for name in names)
 
 
 def is_plain(tree: Any) -> bool:
     """Whether a node is a column or a literal, which have no other contents."""
-    exp = exp_module()
     return isinstance(tree, exp.Literal) or (isinstance(tree, exp.Column) and not _is_clock_word(tree))
 
 
 def holds(tree: Any, source: str) -> Holds:
     """The contents of an expression. tree: its node; source: the text that the nodes' positions refer to."""
-    exp = exp_module()
     queries = (exp.Select, exp.SetOperation)
     aggregate = distinct = window = generator = clock = subquery = False
     for node in tree.walk(prune=lambda n: isinstance(n, queries)):
@@ -100,7 +92,6 @@ def calls_in(nodes: Iterable[Any], source: str) -> list[Call]:
 
 def is_aggregate(node: Any, source: str) -> bool:
     """Whether a node is a call of an aggregate function of Spark."""
-    exp = exp_module()
     name = name_of(node, source)
     if name:
         return name in names_of_kind("agg")
@@ -119,7 +110,6 @@ def clock_functions() -> frozenset[str]:
 
 def is_clock(node: Any, source: str) -> bool:
     """Whether a node is a call that gives the current time."""
-    exp = exp_module()
     name = name_of(node, source)
     if not name and isinstance(node, exp.Func):  # CURRENT_DATE without parentheses has no position
         name = node.sql_name().casefold()
@@ -137,7 +127,6 @@ def _is_clock_word(column: Any) -> bool:
 
 def is_windowed(node: Any) -> bool:
     """Whether a call is followed by OVER (possibly after FILTER, WITHIN GROUP or IGNORE NULLS)."""
-    exp = exp_module()
     inner, outer = node, node.parent
     between = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
     while isinstance(outer, between) and outer.this is inner:
@@ -147,7 +136,6 @@ def is_windowed(node: Any) -> bool:
 
 def name_of(node: Any, source: str) -> str:
     """The case-folded name of the function that a node calls; empty if it is not a call."""
-    exp = exp_module()
     # Functions that sqlglot converts to another node (to_timestamp to a cast) keep their position.
     if isinstance(node, (exp.Identifier, exp.Literal, exp.Star, exp.Column)):
         return ""
@@ -167,17 +155,17 @@ def arguments_of(node: Any) -> list[Any]:
 
 def bare(tree: Any) -> Any:
     """A node without the parentheses around it."""
-    while isinstance(tree, exp_module().Paren):
+    while isinstance(tree, exp.Paren):
         tree = tree.this
     return tree
 
 
 def is_named(node: Any) -> bool:
-    return isinstance(node, exp_module().Identifier)
+    return isinstance(node, exp.Identifier)
 
 
 def is_number(tree: Any) -> bool:
-    return isinstance(tree, exp_module().Literal) and not tree.is_string
+    return isinstance(tree, exp.Literal) and not tree.is_string
 
 
 def leaves_of(tree: Any) -> list[dict[str, int]]:
@@ -234,7 +222,6 @@ def _parentheses(source: str) -> tuple[list[int], list[int]]:
 
 def normal_form(tree: Any, source: str) -> str:
     """A normal form: equal for expressions that differ only in case, spaces and quoting of names."""
-    exp = exp_module()
     tree = bare(tree)
     if isinstance(tree, exp.Identifier):
         return str(tree.name).casefold()
@@ -261,7 +248,6 @@ def tables_read(nodes: Sequence[Any]) -> Iterator[Any]:
     query around it, but in a WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s.
     The names in a hint are no relations: they are those of FROM again.
     """
-    exp = exp_module()
     clauses: dict[int, dict[str, int]] = {}  # the places of the queries of each WITH clause
     places: dict[int, int] = {}
     for clause in (node for node in nodes if isinstance(node, exp.With)):

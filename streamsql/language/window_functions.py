@@ -7,11 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.errors import RuleFault, Span
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.expression import Expression
 from streamsql.language.query import Body, Query
 from streamsql.language.query_tree import Item
 from streamsql.language.token_groups import CLOSING, closing, outside
-from streamsql.language.tree_nodes import exp_module, is_aggregate, name_of, span_of, widened
+from streamsql.language.tree_nodes import is_aggregate, name_of, span_of, widened
 
 _SESSIONS = frozenset(("session_window", "session"))
 
@@ -22,7 +23,7 @@ def check_window_functions(query: Query) -> None:
         return
     if query.tree is None:
         return
-    for window in query.nodes_of(exp_module().Window):
+    for window in query.nodes_of(exp.Window):
         spec = window.args.get("spec")
         if spec is not None and str(spec.args.get("kind")).upper() == "GROUPS":
             _refuse_groups(query, window)
@@ -42,7 +43,7 @@ def _refuse_groups(query: Query, window: Any) -> None:
     behind = max((span_of(key).end for key in _keys(window)), default=0)
     word = next(t for t in query.tokens if t.upper == "GROUPS" and t.start >= behind)
     spec = window.args["spec"]
-    counted = any(isinstance(spec.args.get(side), exp_module().Expr) for side in ("start", "end"))
+    counted = any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end"))
     tokens = query.tokens
     inside = outside(tokens, tokens.index(word))
     end = next((tokens[n].start for n in inside if tokens[n].text in CLOSING), tokens[-1].end)
@@ -85,7 +86,7 @@ def _grouped(query: Query, window: Any) -> str:
     for item in block.items:
         expression, own = item.expression, query.text[item.span.start : item.span.end]
         if expression.has_window_function:
-            [*overs] = expression.tree.find_all(exp_module().Window)
+            [*overs] = expression.tree.find_all(exp.Window)
             groups = _whole_groups(query, overs[0]) if len(overs) == 1 else None
             if groups is None or [key.normal for key in groups] != forms:
                 return ""

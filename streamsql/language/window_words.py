@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.query import try_expression
 from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, quote_name, tokenize
-from streamsql.language.tree_nodes import exp_module
 
 GROUP_WINDOWS = {
     "tumble": ("window", (0,)),
@@ -120,8 +120,8 @@ def interval_text(text: str) -> str:
     """An interval as the text that window() takes, in quotes; "" for everything else."""
     expression = try_expression(text)
     tree = expression.tree if expression else None
-    if isinstance(tree, exp_module().Interval) and tree.this is not None and tree.this.is_string:
+    if isinstance(tree, exp.Interval) and tree.this is not None and tree.this.is_string:
         return f"'{tree.this.name} {tree.unit.name.lower()}'" if tree.unit else f"'{tree.this.name}'"
-    if isinstance(tree, exp_module().Interval) and tree.this is not None and tree.unit:
+    if isinstance(tree, exp.Interval) and tree.this is not None and tree.unit:
         return f"'{tree.this.name} {tree.unit.name.lower()}'"
-    return text if isinstance(tree, exp_module().Literal) and tree.is_string else ""
+    return text if isinstance(tree, exp.Literal) and tree.is_string else ""

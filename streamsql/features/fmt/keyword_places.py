@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamsql.errors import StreamsqlError
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.console_clauses import cut
 from streamsql.language.dialect import parse_tokens
 from streamsql.language.grammar import Node
@@ -226,8 +227,6 @@ def _follows(before: Token, token: Token) -> bool:
 
 def names_of(tree: Any) -> set[int]:
     """The starts of the names in a tree of sqlglot, without those that it gives to the steps of a pipe."""
-    from sqlglot import exp
-
     return {
         node.meta["start"]
         for node in tree.find_all(exp.Identifier)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.console_clauses import PLACEHOLDER
 from streamsql.language.expression import TIME_WINDOWS
 from streamsql.language.query_columns import QueryColumns, free_columns
-from streamsql.language.tree_nodes import exp_module, name_of, span_of
+from streamsql.language.tree_nodes import name_of, span_of
 
 Origin = tuple[str, str]
 """A relation that the query does not define, and one of its columns."""
@@ -26,7 +27,7 @@ class ColumnOrigins(QueryColumns):
         return self._of_scope(self._scopes[-1]) if self._scopes else []
 
     def _of_scope(self, scope: Any) -> Origins:
-        key, exp = id(scope), exp_module()
+        key = id(scope)
         if key not in self._origins_by_scope:
             self._origins_by_scope[key] = []  # of a recursive WITH, inside of itself
             if isinstance(scope.expression, exp.SetOperation):
@@ -44,7 +45,6 @@ class ColumnOrigins(QueryColumns):
 
     def _of_expression(self, item: Any, scope: Any) -> Iterator[tuple[str, frozenset[Origin]]]:
         """Those of one item of the SELECT list."""
-        exp = exp_module()
         columns = self._of_item(item, scope)
         if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
             qualifier = item.table.casefold() if isinstance(item, exp.Column) else ""
@@ -61,7 +61,7 @@ class ColumnOrigins(QueryColumns):
 
     def _of_tree(self, tree: Any, scope: Any) -> frozenset[Origin]:
         """The columns that an expression names, also in the queries in it."""
-        inner = list(tree.find_all(exp_module().Query))
+        inner = list(tree.find_all(exp.Query))
         queries = [s for s in self._scopes if any(s.expression is query for query in inner)]
         named = (self._named(qualifier, name, scope) for qualifier, name, _ in free_columns(tree))
         return _together([*named, *(origins for s in queries for _, origins in self._of_scope(s))])
@@ -86,7 +86,6 @@ class ColumnOrigins(QueryColumns):
 
     def _of_column(self, node: Any, name: str, scope: Any) -> frozenset[Origin]:
         """Those of a column of a relation that a SELECT reads. name: folded."""
-        exp = exp_module()
         subquery = node.this if isinstance(node, exp.Lateral) else node
         source = scope.sources.get(node.alias_or_name)
         if isinstance(subquery, exp.Subquery):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.dialects.intervals import interval
 from streamsql.language.file_formats import extension, read_by
 from streamsql.language.tokens import quote
@@ -41,8 +42,6 @@ def fixed(tree: Any, call: Callable[[Any], str | None]) -> Any:
 
 
 def _written(text: str) -> Any:
-    from sqlglot import exp
-
     return exp.Var(this=text)
 
 
@@ -79,8 +78,6 @@ def _map(node: Any) -> str:
 
 def _bracket(node: Any) -> str | None:
     """An element counted from the end, a slice, a group of regexp_match(…), a map of Flink."""
-    from sqlglot import exp
-
     whole, key = node.this.unnest(), node.expressions[0]
     if isinstance(whole, exp.Column) and whole.name.upper() == "MAP" and len(node.expressions) > 1:
         return f"map({', '.join(map(sql_of, node.expressions))})"
@@ -110,8 +107,6 @@ def _size(first: str, last: str) -> str:
 
 def _star(node: Any) -> str | None:
     """* REPLACE (a + 1 AS a) and * RENAME (a AS b): the columns without these, and these."""
-    from sqlglot import exp
-
     replaced, renamed = node.args.get("replace") or [], node.args.get("rename") or []
     if not replaced and not renamed:
         return None
@@ -139,8 +134,6 @@ OF_READERS = {
 
 def _table_of_files(node: Any) -> str | None:
     """FROM 'f.csv' and FROM read_csv('f.csv'): the relation of the files, and its alias."""
-    from sqlglot import exp
-
     source, options, names = node.this, dict[str, str](), list[str]()
     if isinstance(source, exp.Identifier) and source.quoted and not node.args.get("db"):
         names = [source.name]
@@ -273,8 +266,6 @@ _SIGNS = {"GT": ">", "GTE": ">=", "LT": "<", "LTE": "<="}
 
 def _compared(node: Any) -> str | None:
     """A comparison with ANY or ALL of a list, or of a query."""
-    from sqlglot import exp
-
     right = node.expression
     word = type(right).__name__.upper()
     if isinstance(right, exp.Anonymous) and right.name.upper() in ("ANY", "ALL", "SOME"):
