@@ -7,6 +7,7 @@ agree, or a node has an unsupported part, the query is left to Spark (Unread).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from streamsql.errors import Span
@@ -31,6 +32,7 @@ from streamsql.language.query_tree import (
 )
 from streamsql.language.token_ranges import LEFT, Unread, check_parts, is_modified
 from streamsql.language.tokens import unquote
+from streamsql.language.tree_nodes import bare
 
 # The supported parts of a node.
 _OF_SELECT = frozenset(
@@ -41,10 +43,17 @@ _OF_SELECT = frozenset(
 _OF_UNION = frozenset(
     "this expression distinct by_name order sort cluster distribute limit offset with_ side kind on".split()
 )
-_CLAUSE_WORDS = (
-    "FROM", "LATERAL", "WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "CLUSTER",
-    "DISTRIBUTE", "LIMIT", "OFFSET",
-)  # fmt: skip
+_AROUND = {
+    "ORDER": "order", "SORT": "sort", "CLUSTER": "cluster", "DISTRIBUTE": "distribute", "LIMIT": "limit",
+    "OFFSET": "offset",
+}  # fmt: skip
+"""The clauses around the terms of a query, by their first words in SQL's order, and the parts of a node."""
+_CLAUSES = {
+    "FROM": "from_", "LATERAL": "laterals", "WHERE": "where", "GROUP": "group", "HAVING": "having",
+    "QUALIFY": "qualify", **_AROUND,
+}  # fmt: skip
+"""The clauses of a SELECT behind its list, in the same way."""
+_Ranges = dict[str, tuple[int, int]]
 
 
 class BlockReader(FromReader):
@@ -56,10 +65,11 @@ class BlockReader(FromReader):
         span = self.span(lo, hi)
         ctes, lo = self.ctes(tree, lo)
         if isinstance(tree, exp.Select):
-            starts = self.clauses(tree, lo, hi)
-            ends = self.around(starts, hi)
-            block = self.block(tree, lo, min(ends, default=hi), starts)
-            return self.modified(tree, block, (), ctes, span, starts, hi)
+            if self.word(lo) != "SELECT":
+                raise Unread(LEFT)
+            ranges = self.ranges(tree, _CLAUSES, lo + 1, hi)
+            end = min((ranges[word][0] for word in _AROUND if word in ranges), default=hi)
+            return self.modified(tree, self.block(tree, lo, end, ranges), (), ctes, span, ranges)
         if isinstance(tree, exp.Subquery):
             check_parts(tree, OF_SUBQUERY)
             if tree.args.get("pivots") or tree.args.get("sample") or tree.args.get("joins") or tree.alias:
@@ -70,10 +80,7 @@ class BlockReader(FromReader):
             inner = self.body(tree.this, lo + 1, close)
             if close == hi - 1 and not ctes:
                 return inner
-            starts = self.starts_of(
-                ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"), close + 1, hi
-            )
-            return self.modified(tree, inner, (), ctes, span, starts, hi)
+            return self.modified(tree, inner, (), ctes, span, self.ranges(tree, _AROUND, close + 1, hi))
         if isinstance(tree, exp.SetOperation):
             return self.set_operation(tree, lo, hi, ctes, span)
         raise Unread(LEFT)
@@ -114,13 +121,8 @@ class BlockReader(FromReader):
         signs = [i for i in signs if not self.is_star_except(i)]
         if len(signs) != len(chain):
             raise Unread("set operations of different precedence")
-        starts = self.starts_of(
-            ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"), signs[-1] + 1, hi
-        )
-        last = self.word(signs[-1] + 1) == "(" or self.word(signs[-1] + 2) == "("
-        if not last and isinstance(chain[-1].expression, exp.Select):
-            starts = {w: i for w, i in starts.items() if w in self.around_words(tree)}
-        end = min(starts.values(), default=hi)
+        ranges = self.ranges(tree, _AROUND, signs[-1] + 1, hi)
+        end = min((start for start, _ in ranges.values()), default=hi)
         first = self.term(node, lo, signs[0])
         tails = []
         for number, (sign, operation) in enumerate(zip(signs, chain, strict=True)):
@@ -133,12 +135,7 @@ class BlockReader(FromReader):
             tails.append(
                 SetTail(kind, every, self.term(operation.expression, begin, stop), self.span(sign, stop))
             )
-        return self.modified(tree, first, tuple(tails), ctes, span, starts, hi)
-
-    def around_words(self, tree: Any) -> set[str]:
-        names = {"order": "ORDER", "sort": "SORT", "cluster": "CLUSTER", "distribute": "DISTRIBUTE"}
-        names |= {"limit": "LIMIT", "offset": "OFFSET"}
-        return {word for arg, word in names.items() if tree.args.get(arg)}
+        return self.modified(tree, first, tuple(tails), ctes, span, ranges)
 
     def is_star_except(self, at: int) -> bool:
         return self.word(at) == "EXCEPT" and self.word(at - 1) == "*" and self.word(at + 1) == "("
@@ -158,119 +155,60 @@ class BlockReader(FromReader):
         tails: tuple[SetTail, ...],
         ctes: tuple[Cte, ...],
         span: Span,
-        starts: dict[str, int],
-        hi: int,
+        ranges: _Ranges,
     ) -> Body:
         """A query with the clauses around its terms: ORDER BY, LIMIT, …"""
-        wanted = self.around_words(tree)
-        if wanted - starts.keys():
+        if "DISTRIBUTE" in ranges:
             raise Unread(LEFT)
-        ends = self.ends(starts, hi)
-        order, sort = None, None
-        if "ORDER" in wanted:
-            order = self.order_by(tree.args["order"], starts["ORDER"], ends["ORDER"])
-        for word in ("SORT", "CLUSTER"):
-            if word in wanted:
-                sort = self.span(starts[word], ends[word])
-        if "DISTRIBUTE" in wanted:
-            raise Unread(LEFT)
-        limit = tree.args.get("limit")
-        if limit is not None and not isinstance(limit, exp.Limit):
-            raise Unread(LEFT)
-        offset = tree.args.get("offset")
-        return Body(
-            span,
-            term,
-            tails,
-            ctes,
-            order,
-            sort,
-            self.clause(limit.expression, starts["LIMIT"], ends["LIMIT"]) if limit else None,
-            self.clause(offset.expression, starts["OFFSET"], ends["OFFSET"]) if offset else None,
-        )
+        order = self.order_by(tree.args["order"], *ranges["ORDER"]) if "ORDER" in ranges else None
+        sort = next((self.span(*ranges[word]) for word in ("CLUSTER", "SORT") if word in ranges), None)
+        limit, offset = (self.clause(tree, word, ranges) for word in ("LIMIT", "OFFSET"))
+        return Body(span, term, tails, ctes, order, sort, limit, offset)
 
     # ---- one SELECT
 
-    def clauses(self, select: Any, lo: int, hi: int) -> dict[str, int]:
-        """The start of each clause of a SELECT. Raises Unread if the tokens and the tree do not agree."""
-        if self.word(lo) != "SELECT":
-            raise Unread(LEFT)
-        arguments = {
-            "FROM": select.args.get("from_"), "LATERAL": select.args.get("laterals"),
-            "WHERE": select.args.get("where"), "GROUP": select.args.get("group"),
-            "HAVING": select.args.get("having"), "QUALIFY": select.args.get("qualify"),
-        }  # fmt: skip
-        wanted = [w for w, arg in arguments.items() if arg] + [
-            w for w in _CLAUSE_WORDS[7:] if w in self.around_words(select)
-        ]
-        starts: dict[str, int] = {}
-        at = lo + 1
-        for word in wanted:
-            place = next((i for i in self.level(at, hi) if self.begins(i, word)), None)
+    def ranges(self, tree: Any, words: Mapping[str, str], lo: int, hi: int) -> _Ranges:
+        """The range of each of these clauses that a node has. Raises Unread if its word is not found."""
+        starts: list[tuple[str, int]] = []
+        for word in (word for word, part in words.items() if tree.args.get(part)):
+            place = next((i for i in self.level(lo, hi) if self.begins(i, word)), None)
             if place is None:
                 raise Unread(LEFT)
-            starts[word] = place
-            at = place + 1
-        return starts
+            starts.append((word, place))
+            lo = place + 1
+        ends = [*(start for _, start in starts[1:]), hi]
+        return {word: (start, end) for (word, start), end in zip(starts, ends, strict=False)}
 
-    def around(self, starts: dict[str, int], hi: int) -> list[int]:
-        return [i for w, i in starts.items() if w in _CLAUSE_WORDS[7:]]
-
-    def starts_of(self, words: tuple[str, ...], lo: int, hi: int) -> dict[str, int]:
-        starts: dict[str, int] = {}
-        for i in self.level(lo, hi):
-            for word in words:
-                if word not in starts and self.begins(i, word):
-                    starts[word] = i
-        return starts
-
-    def ends(self, starts: dict[str, int], hi: int) -> dict[str, int]:
-        places = sorted(starts.items(), key=lambda p: p[1])
-        return {w: (places[n + 1][1] if n + 1 < len(places) else hi) for n, (w, _) in enumerate(places)}
-
-    def block(self, select: Any, lo: int, hi: int, starts: dict[str, int]) -> Block:
-        own = {w: i for w, i in starts.items() if i < hi}
-        ends = self.ends(own, hi)
-        other = ""
-        if select.args.get("hint"):
-            other = "the query has a hint"
-        elif any(v for k, v in select.args.items() if k not in _OF_SELECT and k != "hint"):
-            raise Unread(LEFT)
+    def block(self, select: Any, lo: int, hi: int, ranges: _Ranges) -> Block:
+        other = "the query has a hint" if select.args.get("hint") else ""
+        if not other:
+            check_parts(select, _OF_SELECT)
         distinct, at = self.distinct(select, lo + 1)
-        first = min(own.values(), default=hi)
+        first = min((start for start, _ in ranges.values()), default=hi)
         items = self.items(select.expressions, at, first)
         relation: Relation | None = None
         joins: tuple[Join, ...] = ()
-        unnested: tuple[LateralView, ...] = ()
-        if "FROM" in own:
-            relation, joins = self.from_clause(select, own["FROM"] + 1, ends["FROM"])
-            unnested = self.unnested
-        views = self.lateral_views(select, own["LATERAL"], ends["LATERAL"]) if "LATERAL" in own else ()
-        return Block(
-            self.span(lo, hi),
-            items,
-            relation,
-            joins,
-            (*unnested, *views),
-            distinct,
-            self.clause_of(select, "where", "WHERE", own, ends),
-            self.group_by(select.args["group"], own["GROUP"], ends["GROUP"], items)
-            if "GROUP" in own
-            else None,
-            self.clause_of(select, "having", "HAVING", own, ends),
-            self.clause_of(select, "qualify", "QUALIFY", own, ends),
-            other,
-        )
+        views: tuple[LateralView, ...] = ()
+        if "FROM" in ranges:
+            start, end = ranges["FROM"]
+            relation, joins, views = self.from_clause(select, start + 1, end)
+        if "LATERAL" in ranges:
+            views += self.lateral_views(select, *ranges["LATERAL"])
+        group = self.group_by(select.args["group"], *ranges["GROUP"], items) if "GROUP" in ranges else None
+        where, having, qualify = (self.clause(select, w, ranges) for w in ("WHERE", "HAVING", "QUALIFY"))
+        span = self.span(lo, hi)
+        return Block(span, items, relation, joins, views, distinct, where, group, having, qualify, other)
 
-    def clause_of(
-        self, select: Any, arg: str, word: str, starts: dict[str, int], ends: dict[str, int]
-    ) -> Clause | None:
-        tree = select.args.get(arg)
-        return self.clause(tree.this, starts[word], ends[word]) if tree is not None else None
-
-    def clause(self, tree: Any, lo: int, hi: int) -> Clause:
-        """A clause of one word and an expression."""
-        return Clause(self.expression(tree, lo + 1, hi), self.span(lo, hi))
+    def clause(self, tree: Any, word: str, ranges: _Ranges) -> Clause | None:
+        """The clause of one word and an expression; None if the node has none."""
+        if word not in ranges:
+            return None
+        part = tree.args[_CLAUSES[word]]
+        if word == "LIMIT" and not isinstance(part, exp.Limit):  # FETCH FIRST
+            raise Unread(LEFT)
+        start, end = ranges[word]
+        condition = part.expression if word in ("LIMIT", "OFFSET") else part.this
+        return Clause(self.expression(condition, start + 1, end), self.span(start, end))
 
     def distinct(self, select: Any, at: int) -> tuple[Distinct | None, int]:
         """The DISTINCT of a SELECT, and the start of its list."""
@@ -290,15 +228,12 @@ class BlockReader(FromReader):
         close = self.close.get(at + 2)
         if close is None:  # sqlglot also reads DISTINCT ON without parentheses
             raise Unread(LEFT)
-        trees = on.expressions if isinstance(on, exp.Tuple) else [self.bare(on)]
+        trees = on.expressions if isinstance(on, exp.Tuple) else [bare(on)]
         columns = self.listed(trees, at + 3, close)
-        return Distinct(span or self.span(at, close + 1), tuple(columns), span is not None), close + 1
+        return Distinct(span or self.span(at, close + 1), columns, span is not None), close + 1
 
     def items(self, trees: list[Any], lo: int, hi: int) -> tuple[Item, ...]:
-        pieces = self.split(lo, hi)
-        if len(pieces) != len(trees):
-            raise Unread(LEFT)
-        return tuple(self.item(tree, a, b) for tree, (a, b) in zip(trees, pieces, strict=True))
+        return tuple(self.item(tree, a, b) for tree, a, b in self.paired(trees, lo, hi))
 
     def item(self, tree: Any, lo: int, hi: int) -> Item:
         if isinstance(tree, exp.QueryTransform):
@@ -326,26 +261,19 @@ class BlockReader(FromReader):
         if any(v for k, v in tree.args.items() if k not in ("expressions", "rollup", "cube")):
             raise Unread(LEFT)
         keys: list[GroupKey] = []
-        trees = list(tree.expressions)
-        pieces = self.split(lo + 2, hi)
-        if len(pieces) != len(trees):
-            raise Unread(LEFT)
-        for key_tree, (a, b) in zip(trees, pieces, strict=True):
+        for key_tree, a, b in self.paired(tree.expressions, lo + 2, hi):
             if isinstance(key_tree, (exp.Rollup, exp.Cube)):
                 inner = key_tree.expressions
                 if any(isinstance(e, exp.Tuple) for e in inner):
                     return GroupBy((), span, f"{self.word(a)} of several columns at once")
-                keys.append(GroupKey(tuple(self.listed(inner, a + 2, b - 1)), self.word(a)))
+                keys.append(GroupKey(self.listed(inner, a + 2, b - 1), self.word(a)))
             else:
                 keys.append(GroupKey((self.expression(key_tree, a, b),)))
         return GroupBy(tuple(keys), span)
 
     def order_by(self, tree: Any, lo: int, hi: int) -> OrderBy:
         keys = []
-        pieces = self.split(lo + 2, hi)
-        if len(pieces) != len(tree.expressions):
-            raise Unread(LEFT)
-        for ordered, (a, b) in zip(tree.expressions, pieces, strict=True):
+        for ordered, a, b in self.paired(tree.expressions, lo + 2, hi):
             nulls, method = "", "asc"
             if self.word(b - 2) == "NULLS":
                 nulls = f"_nulls_{self.word(b - 1).lower()}"

@@ -28,37 +28,37 @@ class FromReader(TokenRanges):
         """A query in parentheses; see block_reader.py."""
         raise NotImplementedError
 
-    def from_clause(self, select: Any, lo: int, hi: int) -> tuple[Relation, tuple[Join, ...]]:
+    def from_clause(
+        self, select: Any, lo: int, hi: int
+    ) -> tuple[Relation, tuple[Join, ...], tuple[LateralView, ...]]:
+        """The first relation, those joined to it, and the joins with UNNEST as views."""
         pieces = list(self.joined(lo, hi))
         trees = select.args.get("joins") or []
         if len(pieces) != len(trees) + 1:
             raise Unread("joins in joins")
         first = self.relation(select.args["from_"].this, pieces[0][1], pieces[0][2])
-        joins: list[Join] = []
-        self.unnested: tuple[LateralView, ...] = ()
+        joins, unnested = list[Join](), list[LateralView]()
         for tree, piece in zip(trees, pieces[1:], strict=True):
             if isinstance(tree.this, exp.Unnest):
-                self.unnested += (self.unnest(tree, *piece),)
-            elif self.unnested:
+                unnested.append(self.unnest(tree, *piece))
+            elif unnested:
                 raise Unread("a join behind UNNEST")
             else:
                 joins.append(self.join(tree, *piece))
-        return first, tuple(joins)
+        return first, tuple(joins), tuple(unnested)
 
     def unnest(self, tree: Any, head: int, start: int, relation_end: int, end: int) -> LateralView:
         """CROSS JOIN UNNEST(x) AS t(c), as other dialects have LATERAL VIEW."""
         words = [self.word(i) for i in range(head, start - 1)]
         close = self.close.get(start + 1)
-        alias = tree.this.args.get("alias")
         on = tree.args.get("on")
         left = words in (["LEFT"], ["LEFT", "OUTER"]) and isinstance(on, exp.Boolean) and on.this
         place = tree.this.args.get("offset") or None
         unnamed = place is not None and not isinstance(place, exp.Identifier)
         if close is None or unnamed or not (left or (words in (["CROSS"], []) and not on)):
             raise Unread("this join with UNNEST")
-        columns = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+        name, columns = _alias(tree.this)
         columns += (place.name,) if place else ()
-        name = alias.name if alias is not None and alias.this is not None else ""
         generator = self.expression(tree.this, start, close + 1)
         return LateralView(generator, name, columns, bool(left), self.span(head, end), bool(place))
 
@@ -134,8 +134,7 @@ class FromReader(TokenRanges):
             raise Unread(LEFT)
         if tree.args.get("joins"):
             raise Unread("joins in joins")
-        alias = tree.args.get("alias")
-        columns = alias.args.get("columns") or () if alias is not None else ()
+        alias, columns = _alias(tree)
         pivots = _pivots(tree)
         watermark = self.out.watermarks.get(self.tokens[name_end - 1].end)
         rest = self.span(name_end, hi) if name_end < hi else span
@@ -143,11 +142,11 @@ class FromReader(TokenRanges):
             span = Span(span.start, max(span.end, watermark.span.end))
         return Relation(
             span,
-            alias=alias.name if alias is not None and alias.this is not None else "",
+            alias=alias,
             watermark=watermark_of(Source("", self.text), watermark) if watermark else None,
             sample=rest if tree.args.get("sample") else None,
             pivot=rest if pivots else None,
-            columns=tuple(column.name for column in columns),
+            columns=columns,
             **parts,
         )
 
@@ -163,13 +162,18 @@ class FromReader(TokenRanges):
             if not tree.args.get("view") or self.word(start + 1) != "(":
                 raise Unread(LEFT)
             end = self.close[start + 1] + 1
-            alias = tree.args.get("alias")
-            columns = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
-            name = alias.name if alias is not None and alias.this is not None else ""
-            views.append(
-                LateralView(self.expression(tree.this, start, end), name, columns, outer, self.span(a, b))
-            )
+            generator = self.expression(tree.this, start, end)
+            views.append(LateralView(generator, *_alias(tree), outer, self.span(a, b)))
         return tuple(views)
+
+
+def _alias(tree: Any) -> tuple[str, tuple[str, ...]]:
+    """The alias of a relation, "" for none, and the names that it gives to the columns."""
+    alias = tree.args.get("alias")
+    if alias is None:
+        return "", ()
+    columns = tuple(column.name for column in alias.args.get("columns") or ())
+    return alias.name if alias.this is not None else "", columns
 
 
 def _pivots(tree: Any) -> list[Any]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from streamsql.errors import Span
-from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.console_clauses import Cut
 from streamsql.language.expression import Expression
 from streamsql.language.token_groups import begins_clause
@@ -63,17 +62,19 @@ class TokenRanges:
             raise Unread(LEFT)
         return pieces
 
-    def listed(self, trees: list[Any], lo: int, hi: int) -> list[Expression]:
+    def paired(self, trees: Sequence[Any], lo: int, hi: int) -> Iterator[tuple[Any, int, int]]:
+        """Each node of a list with its range. Raises Unread if these are not as many."""
         pieces = self.split(lo, hi)
         if len(pieces) != len(trees):
             raise Unread(LEFT)
-        return [self.expression(t, a, b) for t, (a, b) in zip(trees, pieces, strict=True)]
+        for tree, (start, end) in zip(trees, pieces, strict=True):
+            yield tree, start, end
+
+    def listed(self, trees: Sequence[Any], lo: int, hi: int) -> tuple[Expression, ...]:
+        return tuple(self.expression(*piece) for piece in self.paired(trees, lo, hi))
 
     def expression(self, tree: Any, lo: int, hi: int) -> Expression:
         return Expression(self.text, self.span(lo, hi), tree)
-
-    def bare(self, tree: Any) -> Any:
-        return tree.this if isinstance(tree, exp.Paren) else tree
 
 
 def _closers(tokens: Sequence[Token]) -> dict[int, int]:
