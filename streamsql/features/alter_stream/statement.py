@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
@@ -11,14 +11,15 @@ from streamsql.language.statements.base import Column, Name, Statement, columns_
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlterStream(Statement):
+class AlterStream(
+    Statement,
+    topic="streams",
+    not_on_connect="restarts",
+    needs_spark=True,
+    changes_workspace=True,
+    refers="stream",
+):
     """columns: those to add; none for REFRESH SCHEMA, whose place is clause."""
-
-    topic: ClassVar[str] = "streams"
-    not_on_connect: ClassVar[str] = "restarts"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "stream"
 
     name: Name
     columns: tuple[Column, ...] = ()

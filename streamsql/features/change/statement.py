@@ -28,15 +28,13 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowStaged(Statement):
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
+class ShowStaged(Statement, topic="change", not_on_connect="staged changes"):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreviewChange(StatementWithBody):
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
+class PreviewChange(StatementWithBody, topic="change", not_on_connect="staged changes"):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,21 +79,15 @@ class DropChange(OfChange, Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareChange(OfChange, Statement):
+class CompareChange(OfChange, Statement, changes_workspace=False):
     """Each live table of a set is compared with its staged change."""
-
-    changes_workspace: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Statement):
+class Compare(Statement, topic="change", not_on_connect="staged changes", needs_spark=True):
     """key: the columns that identify a row, () for those of the live table or sink; limit: the rows to be
     shown; query: whether it is of a query that writes into a sink.
     """
-
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    needs_spark: ClassVar[bool] = True
 
     name: Name
     key: tuple[Name, ...] = ()
@@ -111,12 +103,9 @@ class Compare(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promote(Statement):
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-
+class Promote(
+    Statement, topic="change", not_on_connect="staged changes", needs_spark=True, changes_workspace=True
+):
     names: tuple[Name, ...]
     duplicates: bool = False
 
@@ -126,13 +115,10 @@ class Promote(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rollback(Statement):
+class Rollback(
+    Statement, topic="change", not_on_connect="staged changes", needs_spark=True, changes_workspace=True
+):
     """generation: the number of the one that is brought back, None for the one that was in use before."""
-
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
 
     names: tuple[Name, ...]
     generation: int | None = None
@@ -146,11 +132,7 @@ class Rollback(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropStaged(Statement):
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    changes_workspace: ClassVar[bool] = True
-
+class DropStaged(Statement, topic="change", not_on_connect="staged changes", changes_workspace=True):
     names: tuple[Name, ...]
 
     @classmethod
@@ -159,34 +141,35 @@ class DropStaged(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BeginChange(Statement):
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    changes_workspace: ClassVar[bool] = True
-    changes_prompt: ClassVar[bool] = True
-    of_pipeline: ClassVar[bool] = False
-
+class BeginChange(
+    Statement,
+    topic="change",
+    not_on_connect="staged changes",
+    changes_workspace=True,
+    changes_prompt=True,
+    of_pipeline=False,
+):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndChange(Statement):
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    changes_prompt: ClassVar[bool] = True
-    of_pipeline: ClassVar[bool] = False
+class EndChange(
+    Statement,
+    topic="change",
+    not_on_connect="staged changes",
+    needs_spark=True,
+    changes_workspace=True,
+    changes_prompt=True,
+    of_pipeline=False,
+):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateChange(Statement):
+class CreateChange(
+    Statement, topic="change", not_on_connect="staged changes", changes_workspace=True, of_pipeline=False
+):
     """members: the staged changes of the set; generation: see Member."""
-
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    changes_workspace: ClassVar[bool] = True
-    of_pipeline: ClassVar[bool] = False
 
     name: Name
     members: tuple[Member, ...]
@@ -205,9 +188,5 @@ def _member(node: Node) -> Member:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowGenerations(Statement):
-    topic: ClassVar[str] = "change"
-    not_on_connect: ClassVar[str] = "staged changes"
-    refers: ClassVar[str] = "query"
-
+class ShowGenerations(Statement, topic="change", not_on_connect="staged changes", refers="query"):
     name: Name | None = None

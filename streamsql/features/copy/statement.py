@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
@@ -26,12 +26,8 @@ class FileForm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copy(Statement):
+class Copy(Statement, topic="queries", not_on_connect="preview", needs_spark=True):
     """COPY TO: of a query, or of a relation."""
-
-    topic: ClassVar[str] = "queries"
-    not_on_connect: ClassVar[str] = "preview"
-    needs_spark: ClassVar[bool] = True
 
     path: Name
     form: FileForm
@@ -44,12 +40,7 @@ class Copy(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopyFrom(Statement):
-    topic: ClassVar[str] = "queries"
-    not_on_connect: ClassVar[str] = "preview"
-    needs_spark: ClassVar[bool] = True
-    read_only: ClassVar[bool] = False
-
+class CopyFrom(Statement, topic="queries", not_on_connect="preview", needs_spark=True, read_only=False):
     name: Name
     path: Name
     form: FileForm
@@ -60,11 +51,7 @@ class CopyFrom(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summarize(Statement):
-    topic: ClassVar[str] = "queries"
-    not_on_connect: ClassVar[str] = "preview"
-    needs_spark: ClassVar[bool] = True
-
+class Summarize(Statement, topic="queries", not_on_connect="preview", needs_spark=True):
     query: Fragment | None = None
     name: Name | None = None
 

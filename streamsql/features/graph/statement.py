@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
@@ -13,10 +13,8 @@ FORMS = ("MERMAID", "JSON")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowGraph(Statement):
+class ShowGraph(Statement, topic="graph"):
     """name: the relation that the graph is about, None for all; form: MERMAID or JSON, "" for a text."""
-
-    topic: ClassVar[str] = "graph"
 
     name: Name | None = None
     form: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
@@ -14,12 +14,8 @@ FIRST = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preview(Statement):
+class Preview(Statement, topic="streams", not_on_connect="preview", needs_spark=True):
     """PREVIEW of an existing stream (name), of files (path), or of a connector with options."""
-
-    topic: ClassVar[str] = "streams"
-    not_on_connect: ClassVar[str] = "preview"
-    needs_spark: ClassVar[bool] = True
 
     name: Name | None = None
     path: Name | None = None
@@ -38,13 +34,10 @@ class Preview(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowTopics(Statement):
+class ShowTopics(Statement, topic="kafka", not_on_connect="preview"):
     """servers: host:port, …; else entry: a stream or sink with the servers. like: a pattern with `*` and `|`,
     as in Spark's SHOW TABLES.
     """
-
-    topic: ClassVar[str] = "kafka"
-    not_on_connect: ClassVar[str] = "preview"
 
     servers: Name | None = None
     entry: Name | None = None

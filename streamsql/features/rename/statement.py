@@ -30,20 +30,20 @@ class Rename:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenameLiveTable(Rename, Statement):
-    refers: ClassVar[str] = "live_table"
+class RenameLiveTable(Rename, Statement, refers="live_table"):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenameStream(Rename, Statement):
-    refers: ClassVar[str] = "stream"
+class RenameStream(Rename, Statement, refers="stream"):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenameSink(Rename, Statement):
-    refers: ClassVar[str] = "sink"
+class RenameSink(Rename, Statement, refers="sink"):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenameQuery(Rename, Statement):
-    refers: ClassVar[str] = "query"
+class RenameQuery(Rename, Statement, refers="query"):
+    pass

@@ -18,21 +18,13 @@ from streamsql.language.statements.stream import AdvanceStream
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test(StatementWithBlock):
-    topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
-
+class Test(StatementWithBlock, topic="testing", needs_spark=True):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given(Statement):
+class Given(Statement, topic="testing", needs_spark=True, read_only=False, refers="stream"):
     """Rows for a stream: those of a query, or (query None) of a file."""
-
-    topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
-    read_only: ClassVar[bool] = False
-    refers: ClassVar[str] = "stream"
 
     name: Name
     columns: tuple[Name, ...] = ()
@@ -50,9 +42,7 @@ class Advance(AdvanceStream):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectNoChanges(Statement):
-    topic: ClassVar[str] = "testing"
-
+class ExpectNoChanges(Statement, topic="testing"):
     name: Name
 
 
@@ -75,74 +65,53 @@ class ExpectedRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectChanges(ExpectedRows, Statement):
-    topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
+class ExpectChanges(ExpectedRows, Statement, topic="testing", needs_spark=True):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectLateRows(ExpectedRows, Statement):
-    topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
+class ExpectLateRows(ExpectedRows, Statement, topic="testing", needs_spark=True):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectRows(ExpectedRows, Statement):
+class ExpectRows(ExpectedRows, Statement, topic="testing", needs_spark=True):
     """contains: the table may have other rows, too."""
-
-    topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
 
     contains: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectWatermark(Statement):
+class ExpectWatermark(Statement, topic="testing"):
     """to: a timestamp as text, with its span; "" for none."""
-
-    topic: ClassVar[str] = "testing"
 
     name: Name
     to: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectError(StatementWithBody):
+class ExpectError(StatementWithBody, topic="testing"):
     """body: the statement that is to be refused."""
-
-    topic: ClassVar[str] = "testing"
 
     error_code: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectFailure(Statement):
-    topic: ClassVar[str] = "testing"
-
+class ExpectFailure(Statement, topic="testing"):
     name: Name
     error_code: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class RestartQuery(Statement):
+class RestartQuery(Statement, topic="testing", needs_spark=True, read_only=False, refers="query"):
     """name None means ALL."""
-
-    topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
-    read_only: ClassVar[bool] = False
-    refers: ClassVar[str] = "query"
 
     name: Name | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class KillQuery(Statement):
+class KillQuery(Statement, topic="testing", needs_spark=True, read_only=False, refers="query"):
     """name None means ALL."""
-
-    topic: ClassVar[str] = "testing"
-    needs_spark: ClassVar[bool] = True
-    read_only: ClassVar[bool] = False
-    refers: ClassVar[str] = "query"
 
     name: Name | None = None
 

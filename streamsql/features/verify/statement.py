@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
@@ -11,12 +11,8 @@ from streamsql.language.statements.base import Name, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verify(Statement):
+class Verify(Statement, topic="delivery", not_on_connect="event time", needs_spark=True):
     """live_table: whether the name is that of a live table instead of a query."""
-
-    topic: ClassVar[str] = "delivery"
-    not_on_connect: ClassVar[str] = "event time"
-    needs_spark: ClassVar[bool] = True
 
     name: Name
     live_table: bool = False

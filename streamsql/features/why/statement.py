@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
@@ -13,14 +13,10 @@ _KINDS = {"QueryName": "query", "LiveTableName": "live_table", "StreamName": "st
 
 
 @dataclass(frozen=True, kw_only=True)
-class Why(Statement):
+class Why(Statement, topic="why", not_on_connect="event time", needs_spark=True):
     """kind: query, live_table or stream; "" for a name of any of them, and without a name for the query that
     the bar of the prompt names, or else that was started last.
     """
-
-    topic: ClassVar[str] = "why"
-    not_on_connect: ClassVar[str] = "event time"
-    needs_spark: ClassVar[bool] = True
 
     kind: str = ""
     name: Name | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from streamsql.errors import Source, Span, SyntaxFault, did_you_mean
 from streamsql.language.durations import duration_of
@@ -14,6 +14,20 @@ from streamsql.language.origin import Origin
 from streamsql.language.tokens import tokenize
 
 
+class About(TypedDict, total=False):
+    """What the head of a class says of its statements; see Statement."""
+
+    topic: str
+    needs_spark: bool
+    changes_workspace: bool
+    read_only: bool
+    of_pipeline: bool
+    defines: str
+    refers: str
+    not_on_connect: str
+    changes_prompt: bool
+
+
 @dataclass(frozen=True)
 class Statement:
     """Base class of all statements. text: the statement without `;`, with `${name}` replaced by values; span:
@@ -21,13 +35,12 @@ class Statement:
 
     read_as: the console's own statement that the statement of another console was read as.
 
-    The class has the name of its grammar rule and these attributes: topic: its HELP topic; needs_spark:
-    whether it requires Spark; changes_workspace: whether it changes the stored workspace; read_only: whether
-    a read-only console accepts it; of_pipeline: whether a test executes it when it loads a pipeline; defines,
-    refers: the kind of entry that its `name` defines, or that must exist for it (unless `if_exists`): stream,
-    sink, live_table, function, query or change; changes_prompt: whether the prompt is another one after it;
-    not_on_connect: what a Spark Connect server lacks for it, a key of
-    LACKS of the feature `connect`.
+    The class has the name of its grammar rule. Its head says: topic: its HELP topic; needs_spark: whether it
+    requires Spark; changes_workspace: whether it changes the stored workspace; read_only: whether a read-only
+    console accepts it; of_pipeline: whether a test executes it when it loads a pipeline; defines, refers: the
+    kind of entry that its `name` defines, or that must exist for it (unless `if_exists`): stream, sink,
+    live_table, function, query or change; changes_prompt: whether the prompt is another one after it;
+    not_on_connect: what a Spark Connect server lacks for it, a key of LACKS of the feature `connect`.
     """
 
     topic: ClassVar[str]
@@ -45,7 +58,10 @@ class Statement:
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     read_as: str = field(default="", compare=False)
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **about: Unpack[About]) -> None:
+        """about: the attributes of the class that differ from those of its base."""
+        for name, value in about.items():
+            setattr(cls, name, value)
         if "read_only" not in vars(cls):
             cls.read_only = not cls.changes_workspace
         if "of_pipeline" not in vars(cls):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
@@ -28,11 +28,8 @@ class Owner:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowBatches(Statement):
+class ShowBatches(Statement, topic="checkpoints", not_on_connect="state"):
     """last: the number of newest micro-batches; None for all."""
-
-    topic: ClassVar[str] = "checkpoints"
-    not_on_connect: ClassVar[str] = "state"
 
     owner: Owner
     last: int | None = None
@@ -43,9 +40,7 @@ class ShowBatches(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeCheckpoint(Statement):
-    topic: ClassVar[str] = "checkpoints"
-
+class DescribeCheckpoint(Statement, topic="checkpoints"):
     owner: Owner
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
@@ -11,10 +11,8 @@ from streamsql.language.statements.base import Name, StatementWithBody, name_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explain(StatementWithBody):
+class Explain(StatementWithBody, topic="queries"):
     """mode: pyspark, logical, extended, formatted, cost, codegen or "". Either body or query_name is set."""
-
-    topic: ClassVar[str] = "queries"
 
     mode: str = ""
     query_name: Name | None = None

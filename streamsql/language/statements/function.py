@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from streamsql.language.statements.base import (
     Column,
@@ -13,15 +12,12 @@ from streamsql.language.statements.base import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateFunction(Statement):
+class CreateFunction(
+    Statement, topic="python", not_on_connect="functions", changes_workspace=True, defines="function"
+):
     """target: 'module.attribute'; returns: the type of a scalar, empty for RETURNS TABLE (columns); staged:
     with STAGED.
     """
-
-    topic: ClassVar[str] = "python"
-    not_on_connect: ClassVar[str] = "functions"
-    changes_workspace: ClassVar[bool] = True
-    defines: ClassVar[str] = "function"
 
     name: Name
     target: Name
@@ -33,33 +29,23 @@ class CreateFunction(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropFunction(Statement):
-    topic: ClassVar[str] = "python"
-    changes_workspace: ClassVar[bool] = True
-
+class DropFunction(Statement, topic="python", changes_workspace=True):
     name: Name
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowPythonFunctions(Statement):
+class ShowPythonFunctions(Statement, topic="python"):
     """pattern: of the names, "" for all."""
-
-    topic: ClassVar[str] = "python"
 
     pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeFunction(Statement):
-    topic: ClassVar[str] = "python"
-
+class DescribeFunction(Statement, topic="python"):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowCreateFunction(Statement):
-    topic: ClassVar[str] = "python"
-    refers: ClassVar[str] = "function"
-
+class ShowCreateFunction(Statement, topic="python", refers="function"):
     name: Name

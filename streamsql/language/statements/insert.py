@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.grammar import Node
@@ -24,12 +24,9 @@ from streamsql.language.tokens import Token, tokenize
 
 
 @dataclass(frozen=True, kw_only=True)
-class Insert(QueryClauses, Statement):
-    topic: ClassVar[str] = "queries"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    defines: ClassVar[str] = "query"
-
+class Insert(
+    QueryClauses, Statement, topic="queries", needs_spark=True, changes_workspace=True, defines="query"
+):
     targets: tuple[Name, ...]
     query: Fragment
     columns: tuple[Name, ...] = ()
@@ -43,15 +40,12 @@ class Insert(QueryClauses, Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InsertSet(QueryClauses, Statement):
+class InsertSet(
+    QueryClauses, Statement, topic="queries", needs_spark=True, changes_workspace=True, defines="query"
+):
     """Several INSERTs that run as one query; body: their text, each with its whole query. of_spark: whether
     they are written as FROM … INSERT INTO … INSERT INTO …, a statement that Spark has for its tables.
     """
-
-    topic: ClassVar[str] = "queries"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    defines: ClassVar[str] = "query"
 
     inserts: tuple[Insert, ...]
     body: str

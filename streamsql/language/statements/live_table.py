@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
@@ -27,15 +27,17 @@ class BackfillClause:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateLiveTable(QueryClauses, Statement):
+class CreateLiveTable(
+    QueryClauses,
+    Statement,
+    topic="live tables",
+    needs_spark=True,
+    changes_workspace=True,
+    defines="live_table",
+):
     """A memory sink and its query. checkpoint: a folder, or None for the console's own. staged: it is built
     beside the live table of that name, until PROMOTE; since: the moment at which its streams begin.
     """
-
-    topic: ClassVar[str] = "live tables"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    defines: ClassVar[str] = "live_table"
 
     name: Name
     query: Fragment
@@ -60,44 +62,28 @@ class CreateLiveTable(QueryClauses, Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropLiveTable(Statement):
-    topic: ClassVar[str] = "live tables"
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "live_table"
-
+class DropLiveTable(Statement, topic="live tables", changes_workspace=True, refers="live_table"):
     name: Name
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowLiveTables(Statement):
+class ShowLiveTables(Statement, topic="live tables"):
     """pattern: of the names, "" for all."""
-
-    topic: ClassVar[str] = "live tables"
 
     pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowStages(Statement):
-    topic: ClassVar[str] = "stages"
-    not_on_connect: ClassVar[str] = "stages"
-    refers: ClassVar[str] = "query"
-
+class ShowStages(Statement, topic="stages", not_on_connect="stages", refers="query"):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeLiveTable(Statement):
-    topic: ClassVar[str] = "live tables"
-    refers: ClassVar[str] = "live_table"
-
+class DescribeLiveTable(Statement, topic="live tables", refers="live_table"):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowCreateLiveTable(Statement):
-    topic: ClassVar[str] = "live tables"
-    refers: ClassVar[str] = "live_table"
-
+class ShowCreateLiveTable(Statement, topic="live tables", refers="live_table"):
     name: Name

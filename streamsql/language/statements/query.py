@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from streamsql.language.statements.base import Name, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowQueries(Statement):
+class ShowQueries(Statement, topic="queries"):
     """pattern: of the names, "" for all."""
-
-    topic: ClassVar[str] = "queries"
 
     extended: bool = False
     pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeQuery(Statement):
-    topic: ClassVar[str] = "queries"
-    refers: ClassVar[str] = "query"
-
+class DescribeQuery(Statement, topic="queries", refers="query"):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowProgress(Statement):
-    topic: ClassVar[str] = "queries"
-    refers: ClassVar[str] = "query"
-
+class ShowProgress(Statement, topic="queries", refers="query"):
     name: Name
     last: int = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopQuery(Statement):
+class StopQuery(Statement, topic="queries", of_pipeline=False, changes_workspace=True, refers="query"):
     """name None means ALL; timeout in seconds, None for the default, or no limit WITH DRAIN."""
-
-    topic: ClassVar[str] = "queries"
-    of_pipeline: ClassVar[bool] = False
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "query"
 
     name: Name | None
     drain: bool = False
@@ -50,14 +36,10 @@ class StopQuery(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartQuery(Statement):
+class StartQuery(
+    Statement, topic="queries", of_pipeline=False, needs_spark=True, changes_workspace=True, refers="query"
+):
     """name None means ALL. begins: see QueryClauses; retain: the new limit of the rows that it keeps."""
-
-    topic: ClassVar[str] = "queries"
-    of_pipeline: ClassVar[bool] = False
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "query"
 
     name: Name | None
     begins: str = ""
@@ -65,37 +47,29 @@ class StartQuery(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropQuery(Statement):
+class DropQuery(Statement, topic="queries", changes_workspace=True, refers="query"):
     """name None means ALL."""
-
-    topic: ClassVar[str] = "queries"
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "query"
 
     name: Name | None
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlushQuery(Statement):
-    topic: ClassVar[str] = "watermarks"
-    not_on_connect: ClassVar[str] = "event time"
-    of_pipeline: ClassVar[bool] = False
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "query"
-
+class FlushQuery(
+    Statement,
+    topic="watermarks",
+    not_on_connect="event time",
+    of_pipeline=False,
+    needs_spark=True,
+    changes_workspace=True,
+    refers="query",
+):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwaitQuery(Statement):
+class AwaitQuery(Statement, topic="queries", needs_spark=True, read_only=False, refers="query"):
     """name None means ALL; timeout in seconds, None for no limit."""
-
-    topic: ClassVar[str] = "queries"
-    needs_spark: ClassVar[bool] = True
-    read_only: ClassVar[bool] = False
-    refers: ClassVar[str] = "query"
 
     name: Name | None
     idle: bool = False

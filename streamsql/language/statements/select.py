@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from streamsql.language.statements.base import Fragment, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
-class Select(Statement):
-    topic: ClassVar[str] = "queries"
-    needs_spark: ClassVar[bool] = True
-
+class Select(Statement, topic="queries", needs_spark=True):
     query: Fragment

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from streamsql.language.statements.base import Statement
 
 
 @dataclass(frozen=True, kw_only=True)
-class Detach(Statement):
-    topic: ClassVar[str] = "server"
-    not_on_connect: ClassVar[str] = "detach"
-    read_only: ClassVar[bool] = True
+class Detach(Statement, topic="server", not_on_connect="detach", read_only=True):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowServer(Statement):
-    topic: ClassVar[str] = "server"
-    not_on_connect: ClassVar[str] = "detach"
+class ShowServer(Statement, topic="server", not_on_connect="detach"):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopServer(Statement):
-    topic: ClassVar[str] = "server"
-    not_on_connect: ClassVar[str] = "detach"
-    read_only: ClassVar[bool] = False
+class StopServer(Statement, topic="server", not_on_connect="detach", read_only=False):
+    pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node, text_of
@@ -12,12 +12,8 @@ from streamsql.language.tokens import tokenize, unquote
 
 
 @dataclass(frozen=True, kw_only=True)
-class Set(Statement):
+class Set(Statement, topic="settings", changes_workspace=True, read_only=True):
     """key None lists all settings; value None shows one."""
-
-    topic: ClassVar[str] = "settings"
-    changes_workspace: ClassVar[bool] = True
-    read_only: ClassVar[bool] = True
 
     key: Name | None = None
     value: str | None = None
@@ -32,11 +28,7 @@ class Set(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reset(Statement):
-    topic: ClassVar[str] = "settings"
-    changes_workspace: ClassVar[bool] = True
-    read_only: ClassVar[bool] = True
-
+class Reset(Statement, topic="settings", changes_workspace=True, read_only=True):
     key: Name | None = None
 
     @classmethod
@@ -46,11 +38,8 @@ class Reset(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Define(Statement):
+class Define(Statement, topic="scripts", of_pipeline=True):
     """if_not_exists: an existing value is kept."""
-
-    topic: ClassVar[str] = "scripts"
-    of_pipeline: ClassVar[bool] = True
 
     name: Name
     value: str
@@ -66,19 +55,13 @@ class Define(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceFile(Statement):
-    topic: ClassVar[str] = "scripts"
-    of_pipeline: ClassVar[bool] = True
-    needs_spark: ClassVar[bool] = True
-
+class SourceFile(Statement, topic="scripts", of_pipeline=True, needs_spark=True):
     path: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Help(Statement):
+class Help(Statement, topic="usage"):
     """words: a topic, or the beginning of a statement, upper case; none lists all."""
-
-    topic: ClassVar[str] = "usage"
 
     words: tuple[str, ...] = ()
 
@@ -88,9 +71,7 @@ class Help(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowConnectors(Statement):
-    topic: ClassVar[str] = "streams"
-
+class ShowConnectors(Statement, topic="streams"):
     name: Name | None = None
 
     @classmethod
@@ -100,9 +81,7 @@ class ShowConnectors(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeConnector(Statement):
-    topic: ClassVar[str] = "streams"
-
+class DescribeConnector(Statement, topic="streams"):
     name: Name
 
     @classmethod
@@ -111,51 +90,39 @@ class DescribeConnector(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowTables(Statement):
+class ShowTables(Statement, topic="usage", needs_spark=True):
     """pattern: of the names, "" for all."""
 
-    topic: ClassVar[str] = "usage"
-    needs_spark: ClassVar[bool] = True
-
     pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowViews(Statement):
+class ShowViews(Statement, topic="usage", needs_spark=True):
     """pattern: as in ShowTables."""
 
-    topic: ClassVar[str] = "usage"
-    needs_spark: ClassVar[bool] = True
-
     pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowCreateTables(Statement):
-    topic: ClassVar[str] = "usage"
-    needs_spark: ClassVar[bool] = True
+class ShowCreateTables(Statement, topic="usage", needs_spark=True):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmptyTrash(Statement):
-    topic: ClassVar[str] = "workspace"
-    of_pipeline: ClassVar[bool] = False
-    changes_workspace: ClassVar[bool] = True
+class EmptyTrash(Statement, topic="workspace", of_pipeline=False, changes_workspace=True):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Undrop(Statement):
-    topic: ClassVar[str] = "workspace"
-    of_pipeline: ClassVar[bool] = False
-    changes_workspace: ClassVar[bool] = True
+class Undrop(Statement, topic="workspace", of_pipeline=False, changes_workspace=True):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clear(Statement):
-    topic: ClassVar[str] = "prompt"
+class Clear(Statement, topic="prompt"):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exit(Statement):
-    topic: ClassVar[str] = "prompt"
-    of_pipeline: ClassVar[bool] = True
+class Exit(Statement, topic="prompt", of_pipeline=True):
+    pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from streamsql.errors import Span
 from streamsql.language.statements.base import (
@@ -15,14 +14,10 @@ from streamsql.language.statements.base import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateSink(Statement):
+class CreateSink(Statement, topic="sinks", changes_workspace=True, defines="sink"):
     """retain: the number of rows that a memory sink keeps in append mode; None for the default. retain_span:
     the position of the clause.
     """
-
-    topic: ClassVar[str] = "sinks"
-    changes_workspace: ClassVar[bool] = True
-    defines: ClassVar[str] = "sink"
 
     name: Name
     connector: Name
@@ -39,35 +34,23 @@ class CreateSink(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropSink(Statement):
-    topic: ClassVar[str] = "sinks"
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "sink"
-
+class DropSink(Statement, topic="sinks", changes_workspace=True, refers="sink"):
     name: Name
     if_exists: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowSinks(Statement):
+class ShowSinks(Statement, topic="sinks"):
     """pattern: of the names, "" for all."""
-
-    topic: ClassVar[str] = "sinks"
 
     pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeSink(Statement):
-    topic: ClassVar[str] = "sinks"
-    refers: ClassVar[str] = "sink"
-
+class DescribeSink(Statement, topic="sinks", refers="sink"):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowCreateSink(Statement):
-    topic: ClassVar[str] = "sinks"
-    refers: ClassVar[str] = "sink"
-
+class ShowCreateSink(Statement, topic="sinks", refers="sink"):
     name: Name

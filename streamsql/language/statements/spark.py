@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from streamsql.errors import SyntaxFault
 from streamsql.language.statements.base import Statement
@@ -11,16 +10,11 @@ from streamsql.language.tokens import tokenize
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spark(Statement):
+class Spark(Statement, topic="spark", needs_spark=True, changes_workspace=True, read_only=True):
     """doubt: what is wrong with it if Spark's parser does not take it, such as a misspelt word; None where
     the console has nothing to say. is_refused: only the parser of an extension of Spark could take it;
     staged: whether it is a CREATE VIEW in a set of changes.
     """
-
-    topic: ClassVar[str] = "spark"
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    read_only: ClassVar[bool] = True
 
     doubt: SyntaxFault | None = field(default=None, compare=False)
     is_refused: bool = field(default=False, compare=False)

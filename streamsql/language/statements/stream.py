@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from streamsql.language.statements.base import (
     Column,
@@ -16,17 +15,13 @@ from streamsql.language.statements.base import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateStream(Statement):
+class CreateStream(Statement, topic="streams", changes_workspace=True, defines="stream"):
     """A stream USING a connector, or AS a query (then connector is None).
 
     key: the columns that identify a row, for a format of changes. malformed: the action of ON MALFORMED:
     fail, skip, into (malformed_sink), or "" without the clause. staged: it is kept beside the stream of that
     name, until PROMOTE.
     """
-
-    topic: ClassVar[str] = "streams"
-    changes_workspace: ClassVar[bool] = True
-    defines: ClassVar[str] = "stream"
 
     name: Name
     connector: Name | None = None
@@ -45,51 +40,40 @@ class CreateStream(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropStream(Statement):
-    topic: ClassVar[str] = "streams"
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "stream"
-
+class DropStream(Statement, topic="streams", changes_workspace=True, refers="stream"):
     name: Name
     if_exists: bool = False
     cascade: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdvanceStream(Statement):
+class AdvanceStream(
+    Statement,
+    topic="watermarks",
+    not_on_connect="event time",
+    of_pipeline=False,
+    needs_spark=True,
+    changes_workspace=True,
+    refers="stream",
+):
     """to: a timestamp as text, with its span."""
-
-    topic: ClassVar[str] = "watermarks"
-    not_on_connect: ClassVar[str] = "event time"
-    of_pipeline: ClassVar[bool] = False
-    needs_spark: ClassVar[bool] = True
-    changes_workspace: ClassVar[bool] = True
-    refers: ClassVar[str] = "stream"
 
     name: Name
     to: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowStreams(Statement):
+class ShowStreams(Statement, topic="streams"):
     """pattern: of the names, "" for all."""
-
-    topic: ClassVar[str] = "streams"
 
     pattern: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribeStream(Statement):
-    topic: ClassVar[str] = "streams"
-    refers: ClassVar[str] = "stream"
-
+class DescribeStream(Statement, topic="streams", refers="stream"):
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowCreateStream(Statement):
-    topic: ClassVar[str] = "streams"
-    refers: ClassVar[str] = "stream"
-
+class ShowCreateStream(Statement, topic="streams", refers="stream"):
     name: Name

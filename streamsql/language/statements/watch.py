@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.durations import duration_of, seconds
@@ -28,13 +28,10 @@ class Chart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch(Statement):
+class Watch(Statement, topic="live tables", refers="live_table"):
     """name: the live table, None for a query; every: seconds between refreshes, None for the default.
     changes: show changes instead of rows; chart: a chart of them.
     """
-
-    topic: ClassVar[str] = "live tables"
-    refers: ClassVar[str] = "live_table"
 
     name: Name | None = None
     query: Fragment | None = None
