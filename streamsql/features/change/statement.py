@@ -17,12 +17,6 @@ from streamsql.language.statements.base import (
     name_of,
 )
 
-
-def staged_names(node: Node) -> tuple[Name, ...]:
-    """The names of live tables, queries and definitions, in the order in which they are written."""
-    return tuple(name_of(named.parts[0]) for named in node.all("StagedName"))
-
-
 SHOWN = 20
 """The rows that COMPARE shows without LIMIT."""
 
@@ -57,20 +51,12 @@ class PromoteChange(OfChange, Statement):
 
     duplicates: bool = False
 
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"duplicates": node.has("WithDuplicates")}
-
 
 @dataclass(frozen=True, kw_only=True)
 class RollbackChange(OfChange, Statement):
     """What was in use before a set was promoted is brought back. duplicates: as for PROMOTE CHANGE."""
 
     duplicates: bool = False
-
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"duplicates": node.has("WithDuplicates")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +95,6 @@ class Promote(
     names: tuple[Name, ...]
     duplicates: bool = False
 
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"names": staged_names(node), "duplicates": node.has("WithDuplicates")}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rollback(
@@ -126,18 +108,13 @@ class Rollback(
 
     @classmethod
     def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        number, names = node.get("Number"), staged_names(node)
-        generation = count_of(number, "GENERATION takes a whole number") if number else None
-        return {"names": names, "generation": generation, "duplicates": node.has("WithDuplicates")}
+        number = node.get("Number")
+        return {"generation": count_of(number, "GENERATION takes a whole number")} if number else {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropStaged(Statement, topic="change", not_on_connect="staged changes", changes_workspace=True):
     names: tuple[Name, ...]
-
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"names": staged_names(node)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypedDict, Unpack
 
 from streamsql.errors import Source, Span, SyntaxFault, did_you_mean
@@ -193,17 +193,7 @@ class QueryClauses:
     @property
     def has_clauses(self) -> bool:
         """Whether the statement has a clause that only streaming queries support."""
-        clauses = (
-            self.query_name,
-            self.output_mode,
-            self.trigger,
-            self.checkpoint,
-            self.restart,
-            self.begins,
-            self.late,
-            self.retain,
-        )
-        return any(clauses)
+        return any(getattr(self, clause.name) for clause in fields(QueryClauses))
 
 
 def name_of(node: Node | None) -> Name:

@@ -32,6 +32,7 @@ from streamsql.language.statements.base import (
     one_line,
     watermark_of,
 )
+from streamsql.language.statements.checkpoint import owner_of
 
 Reader = Callable[[Node, Source], Any]
 """Reads a field. None: the statement does not say it; the default of the field stands then, if it has one."""
@@ -309,6 +310,9 @@ FIELDS: dict[str, Reader] = {
     "returns": _returned_type,
     "error_code": named("String"),
     "to": _event_time,
+    "owner": lambda node, source: owner_of(node),
+    "names": lambda node, source: tuple(name_of(named.parts[0]) for named in node.all("StagedName")),
+    "duplicates": _has("WithDuplicates"),
     "last": _last,
     "timeout": _timeout,
 }

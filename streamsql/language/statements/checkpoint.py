@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from streamsql.errors import Source, Span
+from streamsql.errors import Span
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Name, Statement, name_of
 
@@ -34,18 +33,10 @@ class ShowBatches(Statement, topic="checkpoints", not_on_connect="state"):
     owner: Owner
     last: int | None = None
 
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"owner": owner_of(node)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeCheckpoint(Statement, topic="checkpoints"):
     owner: Owner
-
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"owner": owner_of(node)}
 
 
 def owner_of(node: Node) -> Owner:
