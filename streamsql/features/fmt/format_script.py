@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from streamsql.errors import Source, Span, StreamsqlError
 from streamsql.features.fmt.atoms import Atom, Comment, atoms_of, comments_of, with_unary
@@ -67,10 +67,10 @@ def _pieces(text: str) -> Iterator[tuple[int, int, bool]]:
 
 def _formatted(source: Source, text: str, shift: int) -> str:
     """The statements of a text that begins at an offset of the source."""
-    masked = _masked(text)
+    part = _Part(source, text, _masked(text), shift)
     try:
         with Origin(((0, shift),)).errors():
-            tokens = tokenize(masked)
+            tokens = tokenize(part.masked)
     except StreamsqlError as error:
         raise error.at(source) from None
     docs: list[Doc] = []
@@ -78,12 +78,12 @@ def _formatted(source: Source, text: str, shift: int) -> str:
     pending: tuple[Comment, ...] = ()
     for piece, end in _statements(tokens):
         first, last = next(t for t in (*piece[:1], end) if t), end or piece[-1]
-        after, before, lines = comments_of(masked[behind : first.start])
+        after, before, lines = comments_of(part.masked[behind : first.start])
         docs += _between(pending + after, before, lines, first=behind == 0)
         behind = last.end
-        doc, pending = _statement(source, text, masked, piece, end, shift)
+        doc, pending = part.statement(piece, end)
         docs.append(doc)
-    after, before, _ = comments_of(masked[behind:])
+    after, before, _ = comments_of(part.masked[behind:])
     docs += _between(pending + after, before, 1, first=behind == 0)
     return printed(docs).rstrip("\n")
 
@@ -126,101 +126,82 @@ def _between(
     yield Line(hard=True, blank=lines > 1)
 
 
-def _statement(
-    source: Source, text: str, masked: str, tokens: list[Token], end: Token | None, shift: int
-) -> tuple[Doc, tuple[Comment, ...]]:
-    """The document of a statement with its `;`, and the comments that were before the `;`."""
-    if not tokens:
-        return ";", ()
-    start, stop = tokens[0].start, tokens[-1].end
-    places = _places(source, text[start:stop], masked[start:stop], shift + start)
-    gap = masked[stop : end.start] if end else ""
-    after, before, _ = comments_of(gap)
-    closing = ";" if end else ""
-    if places is None:
-        return [text[start:stop], closing], (*after, *before)
-    own = tokenize(masked[start:stop])
-    atoms = _marked(atoms_of(masked[start:stop], own, text[start:stop]), places, text[start:stop])
-    return [statement_doc(atoms, places), closing], (*after, *before)
+@dataclass(frozen=True)
+class _Part:
+    """A text that begins at an offset of the source. masked: see _masked; all places refer to the text."""
 
+    source: Source
+    text: str
+    masked: str
+    shift: int
 
-def _places(source: Source, text: str, masked: str, shift: int, *, in_test: bool = False) -> Places | None:
-    """The keywords of a statement; None for one that is kept as written. Raises StreamsqlError."""
-    tokens = tokenize(masked)
-    try:
-        with Origin(((0, shift),)).errors():
-            parse_text(Source(source.name, masked), in_test=in_test)
-            match = matched(tokens)
-            if match and match[0] != "Spark":
-                _check_queries(masked, match[1])
-    except StreamsqlError as error:
-        if "${" not in text:
-            raise error.at(source, Span(shift, shift + len(text))) from None
-        match = matched(tokens)
-    if match is None:
-        return None
-    reader = PlaceReader(masked, tokens)
-    if begins_compound(tokens):
-        return _compound(source, text, masked, reader, shift)
-    if match[0] != "Spark":
-        reader.read(match[1])
-        return _with_nested(source, text, masked, reader.places, shift, in_test=match[0] == "Test")
-    if tokens[0].upper != "CREATE" and "\n" in text or not reader.query(tokens):
-        return None
-    _add_heads(reader.places, tokens)
-    return reader.places
+    def statement(self, tokens: list[Token], end: Token | None) -> tuple[Doc, tuple[Comment, ...]]:
+        """The document of a statement with its `;`, and the comments that were before the `;`."""
+        if not tokens:
+            return ";", ()
+        stop = tokens[-1].end
+        after, before, _ = comments_of(self.masked[stop : end.start] if end else "")
+        places, closing = Places(), ";" if end else ""
+        if not self.read(tokens, places):
+            return [self.text[tokens[0].start : stop], closing], (*after, *before)
+        atoms = _marked(atoms_of(self.masked, tokens, self.text), places, self.text)
+        return [statement_doc(atoms, places), closing], (*after, *before)
 
-
-def _check_queries(text: str, node: Node) -> None:
-    """Raise StreamsqlError for a parenthesis of a query that is not closed."""
-    for part in all_nodes(node):
-        if part.name == "Query":
-            with Origin(((0, part.span.start),)).errors():
-                read_query(text[part.span.start : part.span.end])
-
-
-def _compound(source: Source, text: str, masked: str, reader: PlaceReader, shift: int) -> Places | None:
-    """The keywords and lines of BEGIN … END; None for one that is kept as written."""
-    if not read_compound(reader):
-        return None
-    return _with_nested(source, text, masked, reader.places, shift, in_test=False, of_spark=True)
-
-
-def _with_nested(
-    source: Source,
-    text: str,
-    masked: str,
-    places: Places,
-    shift: int,
-    *,
-    in_test: bool,
-    of_spark: bool = False,
-) -> Places | None:
-    """With the places of the statement after EXPLAIN, or of those of a TEST, or of a compound statement
-    (of_spark), where those that cannot be parsed are kept as written.
-    """
-    for start, end in list(places.nested):
-        if not of_spark and any(start < s < end for s, _ in places.queries):
-            continue  # an INSERT of a statement set
+    def read(self, tokens: Sequence[Token], places: Places, *, in_test: bool = False) -> bool:
+        """Add the places of a statement; False for one that is kept as written. Raises StreamsqlError."""
+        start, end = tokens[0].start, tokens[-1].end
+        origin = Origin(((0, self.shift + start),))
         try:
-            inner = _places(source, text[start:end], masked[start:end], shift + start, in_test=in_test)
+            parse_text(Source(self.source.name, self.masked[start:end]), origin, in_test=in_test)
+            match = matched(list(tokens))
+            if match and match[0] != "Spark":
+                self._check_queries(match[1])
+        except StreamsqlError as error:
+            if "${" not in self.text[start:end]:
+                raise error.at(self.source, origin.span(Span(0, end - start))) from None
+            match = matched(list(tokens))
+        if match is None:
+            return False
+        rule, node = match
+        reader, outer = PlaceReader(self.masked, tokens, places), len(places.nested)
+        if begins_compound(tokens):
+            rule = "Compound"
+            if not read_compound(reader):
+                return False
+        elif rule != "Spark":
+            reader.read(node)
+        elif (tokens[0].upper != "CREATE" and "\n" in self.text[start:end]) or not reader.query(tokens):
+            return False
+        else:
+            _add_heads(places, tokens)
+        for place in places.nested[outer:]:
+            self._nested(tokens, place, places, rule)
+        return True
+
+    def _check_queries(self, node: Node) -> None:
+        """Raise StreamsqlError for a parenthesis of a query that is not closed."""
+        for part in all_nodes(node):
+            if part.name == "Query":
+                with Origin(((0, self.shift + part.span.start),)).errors():
+                    read_query(self.masked[part.span.start : part.span.end])
+
+    def _nested(self, tokens: Sequence[Token], place: tuple[int, int], places: Places, rule: str) -> None:
+        """Add the places of the statement after EXPLAIN, or of one of a TEST, or of a compound statement,
+        where those that cannot be parsed are kept as written.
+        """
+        start, end = place
+        of_spark = rule == "Compound"
+        if not of_spark and any(start < query < end for query, _ in places.queries):
+            return  # an INSERT of a statement set
+        inside = [t for t in tokens if start <= t.start < end]
+        try:
+            is_read = self.read(inside, places, in_test=rule == "Test")
         except StreamsqlError:
             if not of_spark:
                 raise
-            inner = None
-        if inner is None:
-            places.pieces.append((start, end))
-            continue
-        places.keywords |= {k + start for k in inner.keywords}
-        places.calls |= {k + start for k in inner.calls}
-        places.spaced |= {k + start for k in inner.spaced}
-        places.heads |= {k + start: v for k, v in inner.heads.items()}
-        places.pieces += [(s + start, e + start) for s, e in inner.pieces]
-        places.queries += [(s + start, e + start) for s, e in inner.queries]
-        places.nested += [(s + start, e + start) for s, e in inner.nested]
-        places.compounds |= {s + start for s in inner.compounds}
-        places.lines |= {s + start: depth for s, depth in inner.lines.items()}
-    return places
+            is_read = False
+        if not is_read:
+            places.pieces.append(place)
 
 
 def _add_heads(places: Places, tokens: Sequence[Token]) -> None:

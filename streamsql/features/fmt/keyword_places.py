@@ -74,12 +74,12 @@ CLAUSES = frozenset(
 
 
 class PlaceReader:
-    """Reads the places of a statement from the grammar's match of it."""
+    """Adds the places of a statement, with these tokens of a text, from the grammar's match of it."""
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, tokens: Sequence[Token], places: Places) -> None:
         self.text = text
         self.tokens = tokens
-        self.places = Places()
+        self.places = places
 
     def read(self, node: Node, parent: str = "") -> None:
         """Take over the places of a node and its parts."""
@@ -142,12 +142,11 @@ class PlaceReader:
 
     def expression(self, start: int, end: int) -> None:
         """Take over the places of an expression."""
-        text = "SELECT " + self.text[start:end]
-        reader = PlaceReader(text, tokenize(text))
+        text = "SELECT ".rjust(start) + self.text[start:end]
+        reader = PlaceReader(text, tokenize(text), Places())
         reader.query(reader.tokens)
-        shift = start - len("SELECT ")
-        self.places.keywords |= {k + shift for k in reader.places.keywords if k}
-        self.places.calls |= {k + shift for k in reader.places.calls}
+        self.places.keywords |= {place for place in reader.places.keywords if place >= start}
+        self.places.calls |= reader.places.calls
 
     def query(self, tokens: Sequence[Token]) -> bool:
         """Take over the places of a query, or of a statement of Spark; False if sqlglot cannot read it."""
