@@ -8,12 +8,10 @@ import pytest
 
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
-from streamsql.errors import Source, Span, StreamsqlError
+from streamsql.errors import Source, StreamsqlError
 from streamsql.language.expression import Expression
 from streamsql.language.parser import parse_script
 from streamsql.language.query import read_expression, read_query
-from streamsql.language.script import split_script
-from streamsql.language.tokens import Token, keep_tokens, tokenize
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Refresh, Run
@@ -238,21 +236,3 @@ def test_a_select_in_stages_that_only_spark_reads_has_the_limit_of_others() -> N
         planned = plan(next(parse_script(Source("a.sql", f"{query};"))), checker.context)
         staged = planned if isinstance(planned, Refresh) else getattr(planned, "otherwise", None)
         assert staged and "keeps rows, at most 1,000,000" in str(staged.notes[-1])
-
-
-def test_the_tokens_of_a_part_of_a_script_are_those_of_the_part_alone() -> None:
-    read = 0
-    for file in [*HERE.parent.glob("examples/*.sql"), *HERE.glob("lowering/*.sql"), *HERE.glob("fuzz/*.sql")]:
-        for written in split_script(Source(file.name, file.read_text()), recover=True):
-            for first in (at for at, token in enumerate(written.tokens) if token.upper in ("SELECT", "WITH")):
-                span = Span(written.tokens[first].start, written.span.end)
-                text = written.source.text[span.start : span.end]
-                alone = _with_parts(tokenize(text))
-                keep_tokens(text, span, written.tokens)
-                assert _with_parts(tokenize(text)) == alone, text
-                read += 1
-    assert read > 300
-
-
-def _with_parts(tokens: list[Token]) -> list[tuple[object, ...]]:
-    return [(*t[:5], *((p.token_type, p.text, p.start, p.end) for p in t.parts)) for t in tokens]

@@ -180,15 +180,6 @@ def _place_of(error: Any, tokens: list[Any]) -> Span | None:
     return Span(stopped.start, stopped.end + 1) if stopped else None
 
 
-def moved(token: Any, start: int) -> Any:
-    """A copy of a sqlglot token, in the text from an offset on: without its comments, but with the text of a
-    hint, which sqlglot keeps as one.
-    """
-    kind, text, line, col = token.token_type, token.text, token.line, token.col
-    comments = token.comments if kind._name_ == "HINT" else None
-    return token.__class__(kind, text, line, col, token.start - start, token.end - start, comments)
-
-
 def name_token(name: str, start: int, end: int) -> Any:
     """A sqlglot token for a name that replaces the text from start to end."""
     from sqlglot.tokens import Token, TokenType

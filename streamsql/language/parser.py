@@ -21,7 +21,6 @@ from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
 from streamsql.language.short_forms import SIGNS, expand
 from streamsql.language.statements.base import (
-    Fragment,
     Name,
     Statement,
     StatementWithBlock,
@@ -31,7 +30,7 @@ from streamsql.language.statements.binder import bind
 from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.language.statements.spark import Spark
 from streamsql.language.terminals import QUERY_HEADS
-from streamsql.language.tokens import Token, keep_tokens, split, substitute, tokenize, unquote, value_of
+from streamsql.language.tokens import Token, split, substitute, tokenize, unquote, value_of
 from streamsql.language.topics import topics
 from streamsql.language.unfinished.spark_words import SECOND_WORDS
 from streamsql.language.wrong_characters import wrong_character
@@ -78,11 +77,6 @@ def parse(
             origin, tokens = Origin(tuple(points)).within(start), None
         source = Source(written.source.name, text)
         statement = parse_text(source, origin, tokens, in_test=in_test, translation=translation)
-        query = getattr(statement, "query", None)
-        if tokens and isinstance(query, Fragment):
-            place = query.origin.span(Span(0, len(query.text)))
-            if written.source.text[place.start : place.end] == query.text:
-                keep_tokens(query.text, place, written.tokens)
         if psqls and not statement.read_as:
             own = edited(written.text, own_edits(psqls, values)).text
             return replace(statement, read_as=own)

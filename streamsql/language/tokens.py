@@ -7,13 +7,12 @@ A Token is one word, name, literal or sign of the text. sqlglot joins some words
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.compound import Blocks
-from streamsql.language.dialect import moved, raw_tokens
+from streamsql.language.dialect import raw_tokens
 from streamsql.language.edits import with_points
 from streamsql.language.wrong_characters import closing_quote, wrong_character
 
@@ -50,36 +49,9 @@ class Token(NamedTuple):
         """The same token with another text, and maybe of another kind."""
         return self._replace(kind=kind or self.kind, text=text, upper=text.upper())
 
-    def alone(self, start: int) -> Token:
-        """The same token in the text from an offset on, with its parts."""
-        parts = tuple(moved(part, start) for part in self.parts)
-        return _new(Token, (self.kind, self.text, self.start - start, self.end - start, self.upper, parts))
-
 
 _new = tuple.__new__
 """Makes a Token; the class's own way takes twice the time, which is much of a script's reading."""
-
-
-class _Part(NamedTuple):
-    tokens: Sequence[Token]
-    start: int
-
-
-_parts: dict[str, _Part] = {}
-"""The last parts of texts that `tokenize` will be asked for, with their tokens."""
-_MOST_PARTS = 16
-
-
-def keep_tokens(text: str, span: Span, tokens: Sequence[Token]) -> None:
-    """Let `tokenize` take the tokens of a part of a text from those of the whole, which are `tokens`."""
-    first = bisect_left(tokens, span.start, key=lambda token: token.start)
-    last = bisect_left(tokens, span.end, lo=first, key=lambda token: token.start)
-    part = tokens[first:last]
-    whole = part and part[0].start == span.start and part[-1].end == span.end
-    if whole and text[: part[0].end - span.start] == part[0].text and part[0].parts:
-        if len(_parts) >= _MOST_PARTS:
-            _parts.clear()
-        _parts[text] = _Part(part, span.start)
 
 
 def tokenize(text: str, *, strict: bool = True) -> list[Token]:
@@ -87,8 +59,6 @@ def tokenize(text: str, *, strict: bool = True) -> list[Token]:
 
     strict: raise SyntaxFault for an unclosed quote or comment; otherwise the tokens end there.
     """
-    if part := _parts.pop(text, None):
-        return [token.alone(part.start) for token in part.tokens]
     tokens, opened, at = scan(text)
     if strict and opened == "/*":
         raise SyntaxFault("the comment is not closed", hint="end it with */", span=Span(at, at + 2))
