@@ -55,6 +55,12 @@ class Node(NamedTuple):
         part = self.get(name)
         return part.value if part else default
 
+    def walk(self) -> Iterator[Node]:
+        """It and all its parts, each before its own parts."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
 
 @dataclass
 class State:

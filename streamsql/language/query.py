@@ -20,6 +20,7 @@ from streamsql.language.block_reader import BlockReader
 from streamsql.language.console_clauses import PLACEHOLDER, Cut, cut
 from streamsql.language.dialect import parse_tokens, parse_unfinished
 from streamsql.language.expression import Expression
+from streamsql.language.grammar import Node
 from streamsql.language.query_tree import (
     Block,
     Body,
@@ -218,13 +219,11 @@ def _relations_of(
     return tuple(sorted(set(relations), key=lambda n: n.span.start))
 
 
-def _relations_of_own(text: str, node: Any) -> Iterator[Named]:
-    for part in node.parts:
+def _relations_of_own(text: str, node: Node) -> Iterator[Named]:
+    for part in node.walk():
         if part.name == "RelationName":
             yield Named(part.value, part.span)
         elif part.name == "Query":
             start = part.span.start
             for named in read_query(text[start : part.span.end]).relations:
                 yield Named(named.name, named.span.shift(start))
-        else:
-            yield from _relations_of_own(text, part)

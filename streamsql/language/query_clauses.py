@@ -12,7 +12,7 @@ from streamsql.language.query import Block, Body, Clause, Distinct, Join, Query,
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
-from streamsql.language.tokens import Token, tokenize, unquote
+from streamsql.language.tokens import Token, on_one_line, tokenize, unquote
 
 WHOLE = "query"
 """The clause that a query is of which the tree does not tell the clauses."""
@@ -175,11 +175,7 @@ class _ClauseReader:
 
     def text(self, span: Span) -> str:
         """What stands there, in one line and without comments."""
-        text, end = "", span.start
-        for token in self.inside(span):
-            text += (" " if text and end < token.start else "") + token.text
-            end = token.end
-        return text
+        return on_one_line(self.inside(span))
 
     def words(self, span: Span) -> Part:
         """A part of which the tree tells no more than its place."""

@@ -28,8 +28,8 @@ def with_names(text: str, relations: Mapping[str, str], queries: Mapping[str, st
     if read:
         edits = _relation_edits(query, read, relations)
     for own in query.own:
-        for part in _query_names(own.node):
-            if part.value.casefold() in queries:
+        for part in own.node.walk():
+            if part.name == "QueryName" and part.value.casefold() in queries:
                 edits.append((part.span.start, part.span.end, quote_name(queries[part.value.casefold()])))
     return with_points(text, apart(edits))[0] if edits else text
 
@@ -66,14 +66,6 @@ def unnamed_calls(query: Query, functions: Container[str]) -> Iterator[Span]:
             named = isinstance(column, (exp.Alias, exp.Aliases))
             if not named and any(name_of(node, query.text) in functions for node in column.walk()):
                 yield widened(query.text, span_of(column))
-
-
-def _query_names(node: Any) -> Iterator[Any]:
-    for part in node.parts:
-        if part.name == "QueryName":
-            yield part
-        else:
-            yield from _query_names(part)
 
 
 def _relation_edits(query: Query, read: Mapping[int, Any], relations: Mapping[str, str]) -> list[Edit]:

@@ -7,7 +7,7 @@ A Token is one word, name, literal or sign of the text. sqlglot joins some words
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from streamsql.errors import Source, Span, SyntaxFault
@@ -218,6 +218,15 @@ def _begins_test(tokens: list[Token], at: int) -> bool:
     """Whether TEST 'name' stands there."""
     pair = tokens[at : at + 2]
     return len(pair) == 2 and pair[0].upper == "TEST" and pair[1].kind == "string"
+
+
+def on_one_line(tokens: Iterable[Token]) -> str:
+    """The text of these tokens without comments, with a blank where blanks or a line break are."""
+    text, end = "", 0
+    for token in tokens:
+        text += (" " if text and end < token.start else "") + token.text
+        end = token.end
+    return text
 
 
 def unquote(token: Token) -> str:

@@ -10,7 +10,7 @@ from streamsql.errors import Source, Span, StreamsqlError
 from streamsql.features.fmt.atoms import Atom, Comment, atoms_of, comments_of, with_unary
 from streamsql.features.fmt.compound_places import begins_compound, read_compound
 from streamsql.features.fmt.documents import SPACE, Doc, Line, printed
-from streamsql.features.fmt.keyword_places import PlaceReader, Places, all_nodes
+from streamsql.features.fmt.keyword_places import PlaceReader, Places
 from streamsql.features.fmt.statement_layout import statement_doc
 from streamsql.language.grammar import Node
 from streamsql.language.origin import Origin
@@ -180,7 +180,7 @@ class _Part:
 
     def _check_queries(self, node: Node) -> None:
         """Raise StreamsqlError for a parenthesis of a query that is not closed."""
-        for part in all_nodes(node):
+        for part in node.walk():
             if part.name == "Query":
                 with Origin(((0, self.shift + part.span.start),)).errors():
                     read_query(self.masked[part.span.start : part.span.end])

@@ -5,7 +5,7 @@ A name can be spelled like a keyword (`date`, `window`, `end`), so that the plac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -231,10 +231,3 @@ def names_of(tree: Any) -> set[int]:
         for node in tree.find_all(exp.Identifier)
         if node._meta and "start" in node.meta and not node.name.startswith("__tmp")
     }
-
-
-def all_nodes(node: Node) -> Iterator[Node]:
-    """A node and all its parts."""
-    yield node
-    for part in node.parts:
-        yield from all_nodes(part)

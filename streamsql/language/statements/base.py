@@ -11,7 +11,7 @@ from streamsql.language.durations import duration_of
 from streamsql.language.edits import edited
 from streamsql.language.grammar import Node, text_of
 from streamsql.language.origin import Origin
-from streamsql.language.tokens import tokenize
+from streamsql.language.tokens import on_one_line, tokenize
 
 
 class About(TypedDict, total=False):
@@ -270,7 +270,7 @@ def _other_type(name: str) -> str:
 
 def check_type(node: Node) -> None:
     """Raise SyntaxFault for an unknown type name (Spark guide, "Data Types")."""
-    for part in node.parts:
+    for part in node.walk():
         if part.name == "TypeName" and part.value.upper() not in SIMPLE_TYPES:
             types = SIMPLE_TYPES | {"ARRAY", "MAP", "STRUCT"}
             raise SyntaxFault(
@@ -281,22 +281,12 @@ def check_type(node: Node) -> None:
                 span=part.span,
                 code="UNKNOWN_TYPE",
             )
-        check_type(part)
 
 
 def one_line(source: Source, node: Node) -> str:
     """A node's text without comments and line breaks; quoted text is not changed."""
-    return _on_one_line(text_of(source, node))
-
-
-def _on_one_line(text: str) -> str:
-    if text.isidentifier():
-        return text  # most types: tokenizing them would be slow
-    tokens = tokenize(text)
-    gaps = [
-        " " if before.end < token.start else "" for before, token in zip(tokens, tokens[1:], strict=False)
-    ]
-    return "".join(part for pair in zip([t.text for t in tokens], [*gaps, ""], strict=True) for part in pair)
+    text = text_of(source, node)
+    return text if text.isidentifier() else on_one_line(tokenize(text))  # tokenizing most types would be slow
 
 
 _NESTED = {"ArrayType": "ARRAY", "MapType": "MAP", "StructType": "STRUCT", "IntervalType": "INTERVAL"}
@@ -304,12 +294,9 @@ _NESTED = {"ArrayType": "ARRAY", "MapType": "MAP", "StructType": "STRUCT", "Inte
 
 def _kinds(node: Node) -> Iterator[str]:
     """The names of the types in a type, from the outermost on."""
-    if node.name in _NESTED:
-        yield _NESTED[node.name]
-    for part in node.parts:
-        if part.name == "TypeName":
-            yield part.value.upper()
-        yield from _kinds(part)
+    for part in node.walk():
+        if part.name in _NESTED or part.name == "TypeName":
+            yield _NESTED.get(part.name) or part.value.upper()
 
 
 _WITH_LENGTH = frozenset(("CHAR", "CHARACTER", "VARCHAR"))
@@ -319,16 +306,13 @@ def _without_lengths(source: Source, kind: Node) -> str:
     """A type with STRING in place of CHAR(n) and VARCHAR(n), which Spark does not read from a source
     (UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING); "" for a type without these.
     """
-
-    def places(node: Node) -> Iterator[Span]:
-        for part in node.parts:
-            if part.name == "TypeName" and part.value.upper() in _WITH_LENGTH:
-                yield node.span
-            yield from places(part)
-
     start = kind.span.start
-    edits = [(span.start - start, span.end - start, "STRING") for span in places(kind)]
-    return _on_one_line(edited(text_of(source, kind), edits).text) if edits else ""
+    edits = [
+        (part.span.start - start, part.span.end - start, "STRING")
+        for part in kind.walk()
+        if part.text("TypeName").upper() in _WITH_LENGTH
+    ]
+    return on_one_line(tokenize(edited(text_of(source, kind), edits).text)) if edits else ""
 
 
 def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
