@@ -130,6 +130,11 @@ def _variables(node: Node) -> Iterator[str]:
                 yield from _variables(part)
 
 
+def call(function: str, *args: Any, **kwargs: Any) -> Call:
+    """function(*args, **kwargs) of a variable of the program; plain values become literals."""
+    return Call(Var(function), tuple(map(lit, args)), tuple((k, lit(v)) for k, v in kwargs.items()))
+
+
 def expr(text: str) -> Node:
     """F.expr("text"): a scalar expression, in the analyst's own words."""
     return Var("F").call("expr", text)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamsql.calls import Assign, Call, Node, Program, Var, lit
+from streamsql.calls import Assign, Node, Program, Var, call
 from streamsql.catalog import Catalog
 from streamsql.connectors import debezium
-from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name
-from streamsql.plan.plans import Refresh
+from streamsql.plan.plans import Refresh, live_rows
 
 OF_CHANGES = ("__row", "__key")
 """The columns behind those of a result, by which its rows are compared."""
@@ -40,23 +39,18 @@ class Changes(Refresh):
         named: dict[str, object] = {"unique": True} if self.sink.key else {}
         if self.sink.format == debezium.FORMAT:
             named["envelope"] = True
-        arguments = (Var("spark"), schema, self.write, list(self.keys))
-        return Call(
-            Var("Changes"), tuple(map(lit, arguments)), tuple((k, lit(v)) for k, v in (named | more).items())
-        )
+        return call("Changes", Var("spark"), schema, self.write, self.keys, **(named | more))
 
     def rows(self, schema: Node) -> Program:
         """The rows of a live table that takes the changes."""
         if not self.sink.is_live:
             return ()
-        columns = Call(Var("columns_of_changes"), (schema,))
-        arguments = (columns, "append", None, self.sink.retain)
-        return (Assign(rows_variable(self.sink.name), Call(Var("LiveRows"), tuple(map(lit, arguments)))),)
+        return (live_rows(self.sink, call("columns_of_changes", schema), "append"),)
 
     def keeping(self, mode: str) -> Program:
         return self.rows(Var("result").attr("schema"))
 
     def writer(self, mode: str) -> Program:
         """The part of the program that writes all rows of the result as new ones, once."""
-        whole = Call(Var("to_arrow"), (Var("result"),))
+        whole = call("to_arrow", Var("result"))
         return (Assign("", self.changes(Var("result").attr("schema")).call("take", whole, 0)),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from streamsql.calls import Assign, Call, Node, Program, Var
+from streamsql.calls import Assign, Node, Program, Var, call
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import tracks_asynchronously
 from streamsql.connectors.memory import rows_variable
@@ -21,13 +21,12 @@ from streamsql.definitions import (
     Table,
     before_name,
 )
-from streamsql.errors import Span, StreamsqlError
+from streamsql.errors import Note, Span, StreamsqlError
 from streamsql.language.spark_definitions import Definition, in_default
 from streamsql.language.statements.base import Name, Trigger
 from streamsql.plan.basic_plans import Direct as Direct
 from streamsql.plan.basic_plans import Drop as Drop
 from streamsql.plan.basic_plans import Plan
-from streamsql.plan.late_plans import Late
 from streamsql.plan.lowering.shape import IN_RESULT, Shape
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.streaming.rules import Choice
@@ -210,7 +209,34 @@ class Target:
     @property
     def rows(self) -> Node:
         """The streaming DataFrame of its rows."""
-        return _call(Var(self.select), Var("result")) if self.select else Var("result")
+        return call(self.select, Var("result")) if self.select else Var("result")
+
+
+@dataclass(frozen=True)
+class Late:
+    """ON LATE INTO: the late rows of a query are written into a sink, micro-batch by micro-batch.
+
+    steps: the program after `result` up to the reader of late rows; keeping: the rows of a live table that
+    takes them; beginning: what comes before the start of the query; writer: the variable of what writes late
+    rows. notes: what is to be known of it at the start.
+    """
+
+    sink: Sink
+    steps: Program
+    keeping: Program
+    beginning: Program
+    writer: str
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def program(self) -> Program:
+        """All its steps."""
+        return (*self.steps, *self.keeping, *self.beginning)
+
+    @property
+    def follow(self) -> Node:
+        """The call that writes late rows until the query has ended."""
+        return Var(self.writer).call("follow", Var("query"))
 
 
 @dataclass(frozen=True)
@@ -289,18 +315,14 @@ class Run(Plan):
     def keeping(self, mode: str) -> Program:
         """The part of the program after `result` that keeps the rows of each live table."""
         return tuple(
-            Assign(
-                rows_variable(t.sink.name),
-                _call(
-                    Var("LiveRows"),
-                    t.rows.attr("schema"),
-                    mode,
-                    _names(t.keys(mode)),
-                    t.sink.retain,
-                    bool(t.sink.key) or t.shape.brings_changes,
-                    **_hidden(t.shape),
-                    **({"strict": True} if t.sink.owner or (self.becomes and t.sink.key) else {}),
-                ),
+            live_rows(
+                t.sink,
+                t.rows.attr("schema"),
+                mode,
+                t.keys(mode),
+                bool(t.sink.key) or t.shape.brings_changes,
+                **_hidden(t.shape),
+                **({"strict": True} if t.sink.owner or (self.becomes and t.sink.key) else {}),
             )
             for t in self.targets
             if t.sink.is_live and not t.sink.is_view
@@ -321,7 +343,7 @@ class Run(Plan):
             writer = writer.call("option", "checkpointLocation", self._place)
         if self.feeds_batches:
             pairs, steps = self._pairs()
-            batch_writer = _call(Var("EachSink"), *pairs).attr("write")
+            batch_writer = call("EachSink", *pairs).attr("write")
             return (*steps, Assign("query", writer.call("foreachBatch", batch_writer).call("start")))
         if self.sink.connector == "table":
             return (Assign("query", writer.call("toTable", self.sink.name)),)
@@ -330,7 +352,7 @@ class Run(Plan):
 
     @property
     def _place(self) -> str | Node:
-        return self.query.checkpoint or _call(Var("checkpoint"), self.query.name)
+        return self.query.checkpoint or call("checkpoint", self.query.name)
 
     def passing_over(self, mode: str) -> Program:
         """The program that moves a new checkpoint to the current end of the input, for FROM NOW.
@@ -382,13 +404,11 @@ class Refresh(Run):
         return catalog.having(*(s.query for s in self.stages), *(s.sink for s in self.stages))
 
     def keeping(self, mode: str) -> Program:
-        table, name = self.sink, rows_variable(self.sink.name)
-        rows = _call(Var("LiveRows"), Var("result").attr("schema"), mode, None, table.retain, False)
-        return (Assign(name, rows),)
+        return (live_rows(self.sink, Var("result").attr("schema"), mode, None, False),)
 
     def writer(self, mode: str) -> Program:
         rows = Var(rows_variable(self.sink.name))
-        return (Assign("", rows.call("take", Call(Var("to_arrow"), (Var("result"),)), 0)),)
+        return (Assign("", rows.call("take", call("to_arrow", Var("result")), 0)),)
 
 
 @dataclass(frozen=True)
@@ -429,20 +449,20 @@ class Explain(Plan):
     plan: Plan
 
 
-def _call(function: Node, *args: object, **kwargs: object) -> Node:
-    from streamsql.calls import Call, lit
-
-    return Call(function, tuple(map(lit, args)), tuple((k, lit(v)) for k, v in kwargs.items()))
+def live_rows(
+    sink: Sink, schema: Node, mode: str, keys: tuple[str, ...] | None = None, *more: object, **hidden: object
+) -> Assign:
+    """The step that begins to keep the rows of a live table. keys: the columns for whose values it keeps one
+    row each, None for all rows; more, hidden: further arguments of LiveRows.
+    """
+    arguments = (schema, mode, keys, sink.retain, *more)
+    return Assign(rows_variable(sink.name), call("LiveRows", *arguments, **hidden))
 
 
 def _hidden(shape: Shape) -> dict[str, object]:
     """What LiveRows is told of hidden columns."""
     hidden: dict[str, object] = {"hidden": list(shape.hidden)} if shape.hidden else {}
     return hidden | ({"kept": IN_RESULT} if shape.has_flag else {})
-
-
-def _names(keys: tuple[str, ...] | None) -> object:
-    return None if keys is None else list(keys)
 
 
 def _trigger(trigger: Trigger) -> dict[str, object]:

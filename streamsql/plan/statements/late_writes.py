@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamsql.calls import Assign, Call, Function, Node, Var, calls_in, expr, lit
+from streamsql.calls import Assign, Function, Var, call, calls_in, expr
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import Query, Sink, Stream
 from streamsql.errors import NameFault, Note, RuleFault, Span
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
-from streamsql.plan.late_plans import Late
 from streamsql.plan.lowering.late_rows import READER, check_sources, drops_behind_a_join, reading_steps
+from streamsql.plan.plans import Late, live_rows
 from streamsql.plan.statements.query_parts import QueryParts
 from streamsql.plan.streaming.rules import Choice
 
@@ -37,7 +37,7 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
     _check_trigger(query, name.span)
     program = (*parts.sources.program, Assign("result", parts.result.node))
     bases = [s for s in parts.sources.streams.values() if s.connector]
-    if not any(call.method == "withWatermark" for call in calls_in(program)):
+    if not any(c.method == "withWatermark" for c in calls_in(program)):
         raise RuleFault(
             "ON LATE INTO needs a watermark: without one no row is late",
             hint="CREATE OR REPLACE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES",
@@ -56,13 +56,22 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
             span=name.span,
             code="NO_STATE",
         )
-    folder = lit(query.checkpoint) if query.checkpoint else Call(Var("checkpoint"), (lit(query.name),))
-    arguments = (Var("spark"), folder, Var("result"), lit(streams), lit(functions))
+    spark, folder = Var("spark"), query.checkpoint or call("checkpoint", query.name)
     free = parts.sources.free_variable
-    reader, writer = free("late_reader"), free("late_writer")
-    select = free("late_columns") if sink.columns else ""
-    steps = (*steps, Assign(reader, Call(Var(READER), arguments)), *_select(select, sink))
-    return Late(sink, steps, folder, reader, writer, select, tuple(_notes(sink, parts)))
+    reader, writer = Var(free("late_reader")), free("late_writer")
+    reads = Assign(reader.name, call(READER, spark, folder, Var("result"), streams, functions))
+    selects = (_select(free("late_columns"), sink),) if sink.columns else ()
+    keeping = live_rows(sink, reader.call("empty").attr("schema"), "append")
+    write = connector(Name(sink.connector)).batch_writer(sink)
+    writes = call("LateRowsWriter", spark, folder, reader, write, *(Var(s.name) for s in selects))
+    return Late(
+        sink,
+        (*steps, reads, *selects),
+        (keeping,) if sink.is_live else (),
+        (Assign(writer, writes), Assign("", Var(writer).call("begin"))),
+        writer,
+        tuple(_notes(sink, parts)),
+    )
 
 
 def _notes(sink: Sink, parts: QueryParts) -> Iterator[Note]:
@@ -91,13 +100,10 @@ def without_complete(choices: list[Choice], query: Query, name: Name | None) -> 
     return remaining
 
 
-def _select(name: str, sink: Sink) -> tuple[Assign, ...]:
+def _select(name: str, sink: Sink) -> Assign:
     """The function that gives late rows the columns that their sink declares, by name."""
-    if not sink.columns:
-        return ()
     columns = (expr(f"CAST({quote_name(c.name)} AS {c.type}) AS {quote_name(c.name)}") for c in sink.columns)
-    rows: Node = Var("rows")
-    return (Assign(name, Function(("rows",), (), rows.call("select", *columns))),)
+    return Assign(name, Function(("rows",), (), Var("rows").call("select", *columns)))
 
 
 def _sink(query: Query, context: Context, name: Name) -> Sink:
