@@ -24,11 +24,10 @@ from streamsql.plan.statements.query_parts import (
     QueryParts,
     as_declared,
     check_query_free,
+    check_streaming,
+    lowered_query,
     no_checkpoint,
     one_result,
-    query_sources,
-    streaming_query,
-    with_hidden_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
@@ -71,13 +70,8 @@ def _insert(statement: Insert, context: Context) -> Plan:
 def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Plan:
     """An INSERT of a SELECT. sinks: none for a table of Spark."""
     given = tuple(c.value for c in statement.columns)
-    sources, lowered = with_hidden_keys(
-        sinks,
-        statement.output_mode.value if statement.output_mode else "",
-        lambda: query_sources(context, statement.trigger),
-        lambda s: lower_fragment(statement.query, s),
-        given,
-    )
+    mode = statement.output_mode.value if statement.output_mode else ""
+    sources, lowered = lowered_query(statement.query, sinks, context, mode, statement.trigger, given)
     if not sinks:
         return _insert_table(statement, lowered, sources, context)
     _check_columns(statement, sinks, lowered)
@@ -202,9 +196,10 @@ def insert_set_parts(statement: InsertSet, context: Context) -> QueryParts:
                 code="DUPLICATE_NAME",
             )
     if len(inserts) == 1:
-        sources = context.sources()
-        lowered = streaming_query(inserts[0].query, sources, context, "this INSERT of the set")
-        return one_result(inserts[0].query, sinks[0], sources, lowered)
+        body = inserts[0].query
+        sources, lowered = lowered_query(body, (), context)
+        check_streaming(lowered, body, context, "this INSERT of the set")
+        return one_result(body, sinks[0], sources, lowered)
     stream, whole, parts = statement_set.stream_of([part.query for part in inserts], context)
     sources = context.sources()
     node, shape = sources.stream(stream)

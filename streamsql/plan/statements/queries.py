@@ -28,21 +28,19 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.live_parts import live_part
-from streamsql.plan.plans import Collect, Plan, Refresh, Run, Target
+from streamsql.plan.plans import Collect, Plan, Refresh, Run
 from streamsql.plan.statements.backfill import backfilled, check_clauses
 from streamsql.plan.statements.change_queries import changes_again
 from streamsql.plan.statements.inserts import insert_set_parts
 from streamsql.plan.statements.one_query import check_followed_on_server, check_one_streaming_query
 from streamsql.plan.statements.query_parts import (
-    QueryParts,
     check_query_free,
+    check_streaming,
+    lowered_query,
     no_checkpoint,
     one_result,
-    query_sources,
-    streaming_query,
-    with_hidden_keys,
 )
-from streamsql.plan.statements.query_run import beginning, kept_beside, run_plan
+from streamsql.plan.statements.query_run import beginning, kept_beside, mode_of, run_again, run_plan
 from streamsql.plan.statements.refreshes import (
     check_is_no_circle,
     create_refreshed,
@@ -51,8 +49,8 @@ from streamsql.plan.statements.refreshes import (
 )
 from streamsql.plan.statements.since import check_begins, since_of
 from streamsql.plan.statements.staged import (
-    select_in_stages,
-    select_with_stages,
+    SELECT,
+    as_select,
     stage_run,
     staged,
     with_stages,
@@ -64,30 +62,31 @@ SAMPLE = 1000
 
 
 def select(statement: Select, context: Context) -> Plan:
+    body, sink = statement.query, Sink(SELECT, "memory")
+    query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
     try:
-        return _select(statement, context)
+        planned = _select(query, body, context)
     except RuleFault as fault:
-        return select_in_stages(statement.query, context, fault)
+        return as_select(staged(query, sink, body, context, fault))
+    if not isinstance(planned, Run):
+        return planned
+    run = with_stages(planned, query, sink, body, context)
+    return replace(run, otherwise=as_select(run.otherwise) if isinstance(run.otherwise, Refresh) else None)
 
 
-def _select(statement: Select, context: Context) -> Plan:
+def _select(query: Query, body: Fragment, context: Context) -> Plan:
     # Every row that is read is shown.
-    shown = context.live_table(Sink("select", "memory", retain=sys.maxsize))
-    sources, lowered = with_hidden_keys(
-        (shown,), "", context.sources, lambda sources: lower_fragment(statement.query, sources)
-    )
-    check_one_streaming_query(lowered, sources, statement.query, context)
+    shown = (context.live_table(Sink(SELECT, "memory", retain=sys.maxsize)),)
+    sources, lowered = lowered_query(body, shown, context)
+    check_one_streaming_query(lowered, sources, body, context)
     if lowered.shape.streaming:
         # With processing time there is always new work; such a query is stopped after it has read all input.
-        trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
-        query = Query("select", ("select",), statement.query.text, trigger=trigger)
-        parts = QueryParts(statement.query, sources, lowered, (Target(shown, lowered.shape),))
-        run = run_plan(query, parts, context, transient=True)
-        return select_with_stages(run, statement.query, context)
+        query = replace(query, trigger=None) if lowered.shape.watches_the_clock else query
+        return run_plan(query, one_result(body, shown, sources, lowered), context, transient=True)
     program = (*sources.program, Assign("result", lowered.node))
     reads = reads_of(sources)
     if reads.live and not lowered.as_text:
-        reads = replace(reads, part=live_part(read_query(statement.query.text), reads.live))
+        reads = replace(reads, part=live_part(read_query(body.text), reads.live))
     return Collect(program, reads, lowered.as_text, notes=tuple(sources.notes))
 
 
@@ -285,19 +284,14 @@ def _live_query(
     whose = f"the query of live table {query.name}"
     view = f"CREATE TEMPORARY VIEW {quote_name(query.name)} AS {body.text};"
     try:
-        sources, lowered = with_hidden_keys(
-            (sink,),
-            query.mode,
-            context.sources,
-            lambda s: streaming_query(body, s, context, whose, instead=view),
-        )
+        sources, lowered = lowered_query(body, (sink,), context, query.mode, query.trigger)
+        check_streaming(lowered, body, context, whose, instead=view)
         if mode is None:
             stages = not query.late
             check_followed_on_server(sources, body, context)
             check_one_streaming_query(lowered, sources, body, context, query.trigger, stages=stages)
-        parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
-        run = run_plan(query, parts, context, mode, late=late)
-        return run if mode or query.late else with_stages(run, sink, body, context)
+        run = run_plan(query, one_result(body, (sink,), sources, lowered), context, mode, late=late)
+        return run if mode or query.late else with_stages(run, query, sink, body, context)
     except RuleFault as fault:
         if mode is not None:
             _hint_at_stages(fault, query, sink, body, context)
@@ -328,27 +322,18 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     if query.together:
         statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"), origin)
         assert isinstance(statement, InsertSet)
-        parts = insert_set_parts(statement, context)
-    else:
-        body = Fragment(query.text, span or Span(0, 0), origin)
-        if query.inputs:
-            refreshed = _refresh_again if query.live_table else _changes_again
-            return refreshed(query, body, context, span)
-        if query.owner:
-            run = stage_run(query, context.catalog.sinks[query.name.casefold()].retain, context)
-            assert run is not None
-            return run
-        sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
-        again = f"CREATE STREAM … again, or DROP QUERY {quote_name(query.name)};"
-        sources, lowered = with_hidden_keys(
-            sinks,
-            query.mode,
-            lambda: query_sources(context, query.trigger),
-            lambda s: streaming_query(body, s, context, f"the query {query.name}", again),
-            query.columns,
-        )
-        parts = one_result(body, sinks, sources, lowered, query.columns)
-    return run_plan(query, parts, context, Name(query.mode) if query.mode else None)
+        return run_plan(query, insert_set_parts(statement, context), context, mode_of(query))
+    body = Fragment(query.text, span or Span(0, 0), origin)
+    if query.inputs:
+        refreshed = _refresh_again if query.live_table else _changes_again
+        return refreshed(query, body, context, span)
+    if query.owner:
+        run = stage_run(query, context.catalog.sinks[query.name.casefold()].retain, context)
+        assert run is not None
+        return run
+    sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
+    again = f"CREATE STREAM … again, or DROP QUERY {quote_name(query.name)};"
+    return run_again(query, sinks, body, context, again)
 
 
 def _beside_again(query: Query, context: Context, span: Span | None) -> Run:

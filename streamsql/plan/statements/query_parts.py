@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Function, Node, Var, expr
@@ -95,38 +94,29 @@ def shape_as_declared(shape: Shape, columns: tuple[Column, ...], given: tuple[st
     return replace(renamed, columns=tuple(c.name for c in columns) or given)
 
 
-def with_hidden_keys(
+def lowered_query(
+    body: Fragment,
     sinks: tuple[Sink, ...],
-    mode: str,
-    sources: Callable[[], Sources],
-    lowering: Callable[[Sources], Lowered],
+    context: Context,
+    mode: str = "",
+    trigger: Trigger | None = None,
     given: tuple[str, ...] = (),
 ) -> tuple[Sources, Lowered]:
     """The sources and the result of a query. A live table of its own, in output mode update, gets the keys of
     the groups that are not selected as hidden columns (lowering/hidden_keys.py).
 
-    mode: as written; lowering: lowers the query with new sources; given: as in `one_result`.
+    mode, trigger: as written; given: as in `one_result`.
     """
     if len(sinks) == 1 and sinks[0].keeps_groups and not sinks[0].key and mode in ("", "update"):
-        keeping = sources()
-        keeping.keeps_keys, keeping.hides_all = True, bool(sinks[0].columns or given)
-        lowered = lowering(keeping)
+        sources = query_sources(context, trigger)
+        sources.keeps_keys, sources.hides_all = True, bool(sinks[0].columns or given)
+        lowered = lower_fragment(body, sources)
         shape = lowered.shape
-        if not keeping.keeps_hidden:
-            return keeping, lowered
         can_update = shape.complete and not shape.loses_groups and rules.verdict(shape, "update") is None
-        if (shape.hidden or shape.has_flag) and can_update:
-            return keeping, lowered
-    plain = sources()
-    return plain, lowering(plain)
-
-
-def streaming_query(
-    body: Fragment, sources: Sources, context: Context, whose: str, hint: str = "", instead: str = ""
-) -> Lowered:
-    lowered = lower_fragment(body, sources)
-    check_streaming(lowered, body, context, whose, hint, instead)
-    return lowered
+        if not sources.keeps_hidden or ((shape.hidden or shape.has_flag) and can_update):
+            return sources, lowered
+    sources = query_sources(context, trigger)
+    return sources, lower_fragment(body, sources)
 
 
 def check_streaming(

@@ -10,7 +10,7 @@ from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, is_staged
 from streamsql.errors import Note, RuleFault
 from streamsql.guard import informing
-from streamsql.language.statements.base import Name, Trigger
+from streamsql.language.statements.base import Fragment, Name, Trigger
 from streamsql.plan.changes_plan import OF_CHANGES, Changes
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
@@ -19,7 +19,13 @@ from streamsql.plan.plans import Refresh, Run, Target
 from streamsql.plan.statements.changelog_streams import check_changes
 from streamsql.plan.statements.late_writes import late_plan, without_complete
 from streamsql.plan.statements.one_query import joined_once
-from streamsql.plan.statements.query_parts import QueryParts, check_keys
+from streamsql.plan.statements.query_parts import (
+    QueryParts,
+    check_keys,
+    check_streaming,
+    lowered_query,
+    one_result,
+)
 from streamsql.plan.statements.trigger_checks import check_progress, check_trigger
 from streamsql.plan.streaming import rules
 from streamsql.plan.streaming.advice import MOST, advice
@@ -72,6 +78,19 @@ def run_plan(
             *(() if transient else _advice(parts, shape, choices)),
         ),
     )
+
+
+def run_again(query: Query, sinks: tuple[Sink, ...], body: Fragment, context: Context, hint: str = "") -> Run:
+    """The plan of a query of the catalog with one SELECT. hint: what to do where it reads no stream."""
+    sources, lowered = lowered_query(body, sinks, context, query.mode, query.trigger, query.columns)
+    check_streaming(lowered, body, context, f"the query {query.name}", hint)
+    parts = one_result(body, sinks, sources, lowered, query.columns)
+    return run_plan(query, parts, context, mode_of(query))
+
+
+def mode_of(query: Query) -> Name | None:
+    """The output mode with which a query of the catalog was written."""
+    return Name(query.mode) if query.mode else None
 
 
 def _checked_targets(parts: QueryParts, names: tuple[Name, ...]) -> tuple[tuple[Target, ...], list[Sink]]:

@@ -14,8 +14,8 @@ from streamsql.language.redaction import redact
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
-from streamsql.plan.statements.query_parts import one_result, query_sources, streaming_query
-from streamsql.plan.statements.query_run import run_plan
+from streamsql.plan.statements.query_parts import check_streaming, lowered_query
+from streamsql.plan.statements.query_run import run_again
 
 
 def check_one_query(sinks: list[Sink], names: tuple[Name, ...], second: Query, context: Context) -> None:
@@ -52,22 +52,19 @@ def _as_one(sink: Sink, first: Query, second: Query, context: Context) -> Query 
     if together or first.columns != second.columns:
         return None
     both = replace(first, text=f"{_term(first.text)} UNION ALL {_term(second.text)}")
-    body = Fragment(both.text)
     try:
         if _groups(first, context) != _groups(second, context):
             return None  # no output mode suits groups and single rows
-        sources = query_sources(context, both.trigger)
-        lowered = streaming_query(body, sources, context, f"the query {both.name}")
-        parts = one_result(body, (sink,), sources, lowered, both.columns)
-        run_plan(both, parts, context, Name(both.mode) if both.mode else None)
+        run_again(both, (sink,), Fragment(both.text), context)
     except StreamsqlError:
         return None
     return both
 
 
 def _groups(query: Query, context: Context) -> bool:
-    sources = query_sources(context, query.trigger)
-    lowered = streaming_query(Fragment(query.text), sources, context, f"the query {query.name}")
+    body = Fragment(query.text)
+    _, lowered = lowered_query(body, (), context)
+    check_streaming(lowered, body, context, f"the query {query.name}")
     return bool(lowered.shape.aggregates)
 
 

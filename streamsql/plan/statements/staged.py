@@ -14,16 +14,16 @@ from streamsql.errors import Note, RuleFault, StreamsqlError
 from streamsql.language.nested_queries import joins_in_the_optimizer
 from streamsql.language.origin import Origin
 from streamsql.language.query import read_query
-from streamsql.language.statements.base import Fragment, Trigger
+from streamsql.language.statements.base import Fragment
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
 from streamsql.plan.lowering.as_written import PLANNED_WITH
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import with_views_as_streams
-from streamsql.plan.plans import Refresh, Run, Target
+from streamsql.plan.plans import Refresh, Run
 from streamsql.plan.statements.change_queries import changes_plan
-from streamsql.plan.statements.query_parts import QueryParts, with_hidden_keys
+from streamsql.plan.statements.query_parts import lowered_query, one_result
 from streamsql.plan.statements.query_run import run_plan
 from streamsql.plan.statements.refreshes import refresh_plan
 from streamsql.plan.streaming import stages
@@ -108,18 +108,20 @@ def _hint_at_settings(
     return fault
 
 
-def with_stages(run: Run, sink: Sink, body: Fragment, context: Context, *, inserts: bool = False) -> Run:
+def with_stages(
+    run: Run, query: Query, sink: Sink, body: Fragment, context: Context, *, inserts: bool = False
+) -> Run:
     """The plan of a query with what runs if Spark refuses it: stages, where not all of its operations are
     known and it can be split. Where stages are off, it has the statements that do the same. sink: limits the
     rows; inserts: as in `staged`.
     """
-    query = read_query(body.text)
-    collated = has_collations(query.words, run.reads.streams)
-    if run.shape.complete and not joins_in_the_optimizer(query) and not collated:
+    read = read_query(body.text)
+    collated = has_collations(read.words, run.reads.streams)
+    if run.shape.complete and not joins_in_the_optimizer(read) and not collated:
         return run
     fault = RuleFault("", code=OUTPUT_MODE)
     try:
-        return replace(run, otherwise=staged(run.query, sink, body, context, fault, inserts=inserts))
+        return replace(run, otherwise=staged(query, sink, body, context, fault, inserts=inserts))
     except StreamsqlError:
         return replace(run, by_hand=fault.hint)
 
@@ -129,7 +131,7 @@ def stage_run(query: Query, retain: int, context: Context) -> Run | None:
     sink = Sink(query.name, "memory", retain=retain, owner=query.owner)
     body = Fragment(query.text)
     try:
-        sources, lowered = with_hidden_keys((sink,), "", context.sources, lambda s: lower_fragment(body, s))
+        sources, lowered = lowered_query(body, (sink,), context, trigger=query.trigger)
         if not lowered.shape.streaming or not lowered.shape.complete or not _is_table(lowered):
             return None
         # Of a live table, and of a join that only Spark's optimizer makes, the rows would not be exact.
@@ -140,8 +142,7 @@ def stage_run(query: Query, retain: int, context: Context) -> Run | None:
         groups = any(op.kind in ("aggregate", "distinct", "distinct_on") for op in lowered.shape.ops)
         if groups and has_collations(read_query(query.text).words, sources.streams.values()):
             return None
-        target = Target(sink, lowered.shape)
-        run = run_plan(query, QueryParts(body, sources, lowered, (target,)), context)
+        run = run_plan(query, one_result(body, (sink,), sources, lowered), context)
     except StreamsqlError:
         return None
     choices = tuple(c for c in run.choices if _is_exact(c, run.shape))
@@ -256,22 +257,7 @@ def insert_head(query: Query, sink: Sink) -> str:
     return f"INSERT INTO {quote_name(sink.name)}{listed}{name}"
 
 
-def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refresh:
-    """A SELECT over streams that is refused, in stages."""
-    sink = Sink(SELECT, "memory")
-    query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
-    return _shown(staged(query, sink, body, context, fault))
-
-
-def select_with_stages(run: Run, body: Fragment, context: Context) -> Run:
-    """As `with_stages`, for a SELECT."""
-    query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
-    plan = with_stages(replace(run, query=query), Sink(SELECT, "memory"), body, context)
-    shown = _shown(plan.otherwise) if isinstance(plan.otherwise, Refresh) else None
-    return replace(run, otherwise=shown, by_hand=plan.by_hand)
-
-
-def _shown(plan: Refresh) -> Refresh:
+def as_select(plan: Refresh) -> Refresh:
     """A query in stages as the result of a SELECT."""
     notes = tuple(_note("", plan.stages) if note.code == "STAGES" else note for note in plan.notes)
     return replace(plan, transient=True, define=False, notes=notes)
