@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -106,6 +106,13 @@ class Origin:
             if error.span is not None:
                 error.span = self.span(error.span)
             raise
+
+
+def edited(text: str, edits: Mapping[Span, str], start: int = 0) -> str:
+    """A text with other words in some places. start: where the text begins in what the spans are of."""
+    for span in sorted(edits, key=lambda s: s.start, reverse=True):
+        text = text[: span.start - start] + edits[span] + text[span.end - start :]
+    return text
 
 
 def located(value: Any, origin: Origin, **fields: Any) -> Any:

@@ -150,8 +150,7 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
         )
     if lowered.shape.streaming and not lowered.shape.complete:
         _check_in(body, sources.catalog)
-    ops = tuple(replace(op, span=body.origin.span(op.span)) for op in lowered.shape.ops)
-    return replace(lowered, shape=replace(lowered.shape, ops=ops))
+    return replace(lowered, shape=lowered.shape.placed(body.origin))
 
 
 def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | RuleFault | None:

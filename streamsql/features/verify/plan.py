@@ -16,10 +16,10 @@ from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.lowering.late_rows import (
     READER,
     check_sources,
+    function_of_rows,
     reading_steps,
-    rest_function,
-    whole_function,
 )
+from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import read_by_spark_alone
 from streamsql.plan.plans import Reads
 from streamsql.plan.statements.query_parts import as_declared
@@ -62,10 +62,9 @@ def verify(statement: Verify, context: Context) -> Plan:
         context = replace(context, catalog=context.catalog.with_changes())
     sources = context.sources(counts=False)
     lowered = lower_fragment(Fragment(query.text), sources)
-    check_sources([s for s in sources.streams.values() if s.connector], span)
+    check_sources(sources.bases, span)
     result = as_declared(lowered.node, sink.columns, None, query.columns)
     steps, streams, functions = reading_steps(sources, lowered.shape)
-    whole = whole_function(sources, result)
     calls = calls_in((*sources.program, Assign("result", result)))
     sessions = any(op.window == "session_window" for op in lowered.shape.ops)
     within = any(isinstance(c.function, Attr) and c.function.name == _WITHIN for c in calls)
@@ -79,12 +78,12 @@ def verify(statement: Verify, context: Context) -> Plan:
         )
     folder = query.checkpoint or context.places.checkpoint(query.name)
     arguments = (Var("spark"), lit(folder), result, lit(streams), lit(functions))
-    rest = (Assign("rest", rest_function(sources, result, lowered.shape)),) if functions else ()
+    rest = (Assign("rest", function_of_rows(sources, result, lowered.shape)),) if functions else ()
     sink_rows, messages = _read_back(sink)
     program = (
         *sources.program,
         *steps,
-        Assign("expected", whole),
+        Assign("expected", function_of_rows(sources, result, Shape())),
         *rest,
         *((Assign("messages", messages),) if messages else ()),
         Assign("reader", Call(Var(READER), arguments)),

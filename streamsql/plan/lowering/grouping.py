@@ -7,6 +7,7 @@ from dataclasses import replace
 from streamsql.calls import Node, expr
 from streamsql.errors import Span
 from streamsql.language.expression import TIME_WINDOWS, Expression
+from streamsql.language.origin import edited
 from streamsql.language.query import Block, Clause, GroupBy, read_expression
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering import window_tables
@@ -291,11 +292,8 @@ def _by_aliases(having: Expression, items: list[Item]) -> Expression:
     named = [i for i in items if i.alias and i.expression.aggregates]
     places = {p.span: i.alias for i in named for p in having.parts_like(i.expression)}
     outer = [s for s in places if not any(o.start <= s.start < s.end <= o.end for o in places if o != s)]
-    text = rest = having.text
-    for span in sorted(outer, key=lambda s: s.start, reverse=True):
-        start, end = span.start - having.span.start, span.end - having.span.start
-        text = text[:start] + quote_name(places[span]) + text[end:]
-        rest = rest[:start] + "1" + rest[end:]
+    text = edited(having.text, {s: quote_name(places[s]) for s in outer}, having.span.start)
+    rest = edited(having.text, dict.fromkeys(outer, "1"), having.span.start)
     if having.has_subquery or read_expression(rest).column_names() & _renamed(items):
         raise Unknown("HAVING aggregates a column whose name is given to another")
     return read_expression(text)

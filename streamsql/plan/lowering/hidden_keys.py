@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from streamsql.calls import Node, expr
 from streamsql.language.expression import Expression
+from streamsql.language.origin import edited
 from streamsql.language.query import Block, Body, Join, Relation, read_expression
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.frames import Clauses, Frame, Item
@@ -145,11 +146,8 @@ class HiddenKeys(Clauses):
         if not _depends_on_group(having):
             return None
         forms = {i.alias.casefold(): f"({i.text})" for i in items if i.alias}
-        text, start = having.text, having.span.start
-        places = [(span, forms[n]) for q, n, span in having.columns() if not q and n in forms]
-        for span, form in sorted(places, key=lambda p: p[0].start, reverse=True):
-            text = text[: span.start - start] + form + text[span.end - start :]
-        return f"coalesce({text}, false)"
+        edits = {span: forms[n] for q, n, span in having.columns() if not q and n in forms}
+        return f"coalesce({edited(having.text, edits, having.span.start)}, false)"
 
     def hidden_columns(self, before: Shape, after: Shape) -> tuple[list[Node], Shape]:
         """The keys that a projection hides, and its shape with them. before, after: the shapes of what it is

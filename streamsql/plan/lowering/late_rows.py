@@ -19,10 +19,10 @@ from streamsql.calls import (
     Node,
     Program,
     Var,
+    call,
     calls_in,
     expr,
     links_of,
-    lit,
     variables_in,
     with_parts,
 )
@@ -70,7 +70,7 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
     _check(query, asked, sources)
     inner = Sources(sources.catalog, sources.places, sources.lower, counts=False)
     result, shape = inner.lower(shared_text(query, sources), inner)
-    check_sources([s for s in inner.streams.values() if s.connector], asked.span)
+    check_sources(inner.bases, asked.span)
     reading, streams, functions = reading_steps(inner, shape)
     if not functions:
         raise read_by_spark_alone(query.text, query.name, asked.span, sources.catalog) or RuleFault(
@@ -94,7 +94,7 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
         sources.note(Note("LATE_ROWS_OF_JOIN", omitted))
     name = sources.free_call_name(f"{query.name}_late_rows")
     folder = query.checkpoint or inner.places.checkpoint(query.name)
-    reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit(functions)))
+    reader = call(READER, Var("spark"), folder, result, streams, functions)
     arguments = () if batch is None else (batch,)
     last = Assign(inner.free_variable(name), reader.call("frame", *arguments))
     sources.program += [*inner.program, *reading, last]
@@ -109,7 +109,7 @@ def _inputs(sources: Sources, shape: Shape) -> list[StateInput]:
     """The inputs of the first operations of a query that keep state, as far as they are streams of the
     console.
     """
-    bases = {variable(s.name) for s in sources.streams.values() if s.connector}
+    bases = {variable(s.name) for s in sources.bases}
 
     def reads_stream(read: StateInput) -> bool:
         body = _needed(read.node, sources.program)
@@ -123,10 +123,9 @@ def reading_steps(sources: Sources, shape: Shape) -> tuple[Program, list[object]
     """What reads the inputs of the first stateful operations of a query again: the steps after its program,
     the streams, and the functions of these inputs, as LateRows takes them. No functions: it has no state.
     """
-    bases = [s for s in sources.streams.values() if s.connector]
-    names = [variable(s.name) for s in bases]
+    names = [variable(s.name) for s in sources.bases]
     steps, streams, functions = list[Assign](), list[object](), list[object]()
-    for stream, base in zip(bases, names, strict=True):
+    for stream, base in zip(sources.bases, names, strict=True):
         kind = _kind(stream)
         steps.append(Assign(f"read_{base}", _reader(stream, sources)))
         streams.append([Var(base), Var(f"read_{base}"), kind])
@@ -145,39 +144,37 @@ def drops_behind_a_join(shape: Shape) -> str:
     be read again; "" for others. Behind other operations Spark's watermark leaves no row late (it is that of
     the rows which they emit), and a join with a time range emits no row that is older.
     """
-    for number, op in enumerate(shape.ops):
-        inner = shape.ops[number - op.under : number]
-        if op.kind in _BEHIND and any(o.kind == "join" and all(o.sides) and not o.timed for o in inner):
-            return (
-                "rows that the operation behind the join drops are not among the late rows: the join takes "
-                "them from its state, not from one micro-batch; SHOW PROGRESS counts them, and a time range "
-                "in the condition of the join keeps it from emitting them"
-            )
-    return ""
+    if not any(_are_behind_joins(shape)):
+        return ""
+    return (
+        "rows that the operation behind the join drops are not among the late rows: the join takes "
+        "them from its state, not from one micro-batch; SHOW PROGRESS counts them, and a time range "
+        "in the condition of the join keeps it from emitting them"
+    )
 
 
 def _drops_before_a_join(shape: Shape) -> bool:
     """Whether another operation than the one behind a join without a time range may drop rows, too."""
-    behind = False
-    for number, op in enumerate(shape.ops):
-        inner = shape.ops[number - op.under : number]
-        untimed = any(o.kind == "join" and all(o.sides) and not o.timed for o in inner)
-        behind = behind or (op.kind in _BEHIND and not untimed)
-        behind = behind or (op.kind == "join" and all(op.sides) and bool(op.timed))
-    return behind
+    timed = any(op.kind == "join" and all(op.sides) and op.timed for op in shape.ops)
+    return timed or not all(_are_behind_joins(shape))
 
 
-def whole_function(sources: Sources, result: Node) -> Function:
-    """The function that computes a query from the rows of its streams, in the order of `reading_steps`."""
-    names = tuple(variable(s.name) for s in sources.streams.values() if s.connector)
-    return Function(names, _needed(result, [s for s in sources.program if s.name not in names]), result)
-
-
-def rest_function(sources: Sources, result: Node, shape: Shape) -> Function:
-    """The function that computes a query from the rows of its streams and, behind these, of the inputs of its
-    first stateful operations, in the order of `reading_steps`.
+def _are_behind_joins(shape: Shape) -> list[bool]:
+    """Of each operation that groups or deduplicates: whether it does so with what a join without a time range
+    gives.
     """
-    bases = [variable(s.name) for s in sources.streams.values() if s.connector]
+    return [
+        any(o.kind == "join" and all(o.sides) and not o.timed for o in shape.inputs(number))
+        for number, op in enumerate(shape.ops)
+        if op.kind in _BEHIND
+    ]
+
+
+def function_of_rows(sources: Sources, result: Node, shape: Shape) -> Function:
+    """The function that computes a query from the rows of its streams and, behind these, of the inputs of the
+    first stateful operations of its shape, in the order of `reading_steps`.
+    """
+    bases = [variable(s.name) for s in sources.bases]
     derived = [s for s in sources.program if s.name not in bases]
     inputs = _inputs(sources, shape)
     instead: dict[Node, Node] = {}
@@ -214,7 +211,7 @@ def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
     base = variable(stream.name)
     streams = [[Var(base), Var("read_again"), _kind(stream)]]
     folder = query.checkpoint or sources.places.checkpoint(query.name)
-    reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit([])))
+    reader = call(READER, Var("spark"), folder, result, streams, [])
     again = Assign("read_again", _reader(stream, sources))
     return (*sources.program, again, Assign("reader", reader))
 

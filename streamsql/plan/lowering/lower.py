@@ -49,8 +49,7 @@ def lower(text: str, sources: Sources) -> Lowered:
         return _lower_text(text, sources)
     with origin.errors():
         lowered = _lower_text(own, sources)
-    ops = tuple(replace(op, span=origin.span(op.span)) for op in lowered.shape.ops)
-    return replace(lowered, shape=replace(lowered.shape, ops=ops))
+    return replace(lowered, shape=lowered.shape.placed(origin))
 
 
 def _lower_text(text: str, sources: Sources) -> Lowered:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from streamsql.calls import Attr, Node, Var, expr, links_of
 from streamsql.definitions import Sink
 from streamsql.errors import Note, RuleFault, Span
+from streamsql.language.origin import Origin
 from streamsql.language.query import Block, Body, ConsoleRelation, Join, LateralView, Relation, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import names_of_kind
@@ -236,8 +237,7 @@ class Relations(HiddenKeys):
         finally:
             self.read, self.text, self.own_names, self.qualified = outer
             self.keeps_keys = keeps_keys
-        ops = tuple(replace(op, span=op.span.shift(span.start)) for op in frame.shape.ops)
-        return replace(frame, shape=replace(frame.shape, ops=ops))
+        return replace(frame, shape=frame.shape.placed(Origin(((0, span.start),))))
 
     def hides_columns(self, node: Node) -> bool:
         """Whether WHERE and ORDER BY could resolve columns that a DataFrame does not select."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from streamsql.calls import Node
 from streamsql.errors import Span
+from streamsql.language.origin import Origin
 
 CHANGES = "changes"
 """The kind of the operation that gives the rows before and after each change of a stream of changes."""
@@ -174,6 +175,11 @@ class Shape:
     def at(self, span: Span) -> Shape:
         """This shape for a relation defined elsewhere: all operations have the span of its name."""
         return replace(self, ops=tuple(replace(op, span=span) for op in self.ops)) if self.ops else self
+
+    def placed(self, origin: Origin) -> Shape:
+        """This shape with the spans of its operations in the source of its text."""
+        ops = tuple(replace(op, span=origin.span(op.span)) for op in self.ops)
+        return replace(self, ops=ops) if ops else self
 
     def inputs(self, number: int) -> tuple[Op, ...]:
         """The operations in the input of the operation with that number."""

@@ -225,6 +225,11 @@ class Sources:
         for written, form in reading.words:
             self.note(Note("READ_AS", f"{written} is read as {form}"))
 
+    @property
+    def bases(self) -> list[Stream]:
+        """The streams that are read from a source, without those that are queries."""
+        return [stream for stream in self.streams.values() if stream.connector]
+
     def type_of(self, name: str) -> str:
         """The type of the column with that case-folded name in one of the streams; "" if none has it."""
         columns = [c for s in self.streams.values() for c in _all_columns(s)]

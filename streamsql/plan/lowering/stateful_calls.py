@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from streamsql.calls import Assign, Call, Node, Var, expr, lit
 from streamsql.definitions import Function
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError, did_you_mean
+from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node as Parsed
+from streamsql.language.origin import Origin
 from streamsql.language.query import ConsoleRelation, Query, try_expression
 from streamsql.plan.lowering.python_functions import target_of
 from streamsql.plan.lowering.shape import Op, Shape
@@ -27,15 +29,6 @@ STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 # Real-time mode refuses format 1, in which a retried micro-batch could read the state of a failed one.
 CHOOSES_FORMAT_2 = Assign("", Var("spark").attr("conf").call("set", STATE_FORMAT, "2"))
 CHOICES = {STATE_PROVIDER: CHOOSES_ROCKSDB, STATE_FORMAT: CHOOSES_FORMAT_2}
-
-
-@dataclass(frozen=True)
-class _Call:
-    """A call. The spans of its node refer to the text of the query."""
-
-    function: Function
-    node: Parsed
-    span: Span
 
 
 @dataclass
@@ -59,7 +52,7 @@ def lower_call(own: ConsoleRelation, query: Query, sources: Sources) -> str | No
     if function is None or function.kind not in ("processor", ""):
         return None
     sources.use(function)
-    node, shape = _lower_call(_Call(function, own.node, own.span), query, sources)
+    node, shape = _lower_call(function, own, query, sources)
     call_name = sources.free_call_name(function.name)
     variable = sources.free_variable(call_name)
     sources.program.append(Assign(variable, node))
@@ -67,11 +60,12 @@ def lower_call(own: ConsoleRelation, query: Query, sources: Sources) -> str | No
     return call_name
 
 
-def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shape]:
-    function = call.function
-    options = _options(call)
-    keys = [_key_text(e, query) for e in _keys(call.node)]
-    argument = call.node.get("TableArgument")
+def _lower_call(
+    function: Function, own: ConsoleRelation, query: Query, sources: Sources
+) -> tuple[Node, Shape]:
+    options = _options(own)
+    keys = [_key(e, query) for e in _keys(own.node)]
+    argument = own.node.get("TableArgument")
     assert argument
     frame, shape = _table(argument, query, sources)
     _check_time(options, shape, function)
@@ -87,41 +81,53 @@ def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shap
                 span=options.place["initial_state"],
                 code="NOT_ON_STREAMS",
             )
-        extra["initialState"] = state.call("groupBy", *map(_key, keys))
+        extra["initialState"] = state.call("groupBy", *map(_key_node, keys))
     if options.event_time_column:
         extra["eventTimeColumnName"] = lit(options.event_time_column)
     if CHOOSES_ROCKSDB not in sources.program:
         sources.program.append(CHOOSES_ROCKSDB)
     method = "transformWithStateInPandas" if function.form == "pandas" else "transformWithState"
-    node = frame.call("groupBy", *map(_key, keys)).call(
+    node = frame.call("groupBy", *map(_key_node, keys)).call(
         method, Call(target_of(function)), function.schema, options.output_mode, options.time_mode, **extra
     )
-    return node, _shape(call, keys, options, shape, frame)
+    columns = tuple(c.name for c in function.columns)
+    names, out = tuple(map(_column, keys)), {c.casefold() for c in columns}
+    op = Op(
+        "stateful",
+        own.span,
+        watermarked=options.time_mode == "eventTime",
+        how=options.output_mode,
+        clock=options.time_mode == "processingTime",
+        reads=shape.first_input(frame),
+    )
+    has_keys = op.is_replacing_processor and all(n and n.casefold() in out for n in names)
+    event_time = frozenset(filter(None, [options.event_time_column.casefold()]))
+    return node, replace(
+        shape.then(op), columns=columns, event_time=event_time, keys=names if has_keys else None
+    )
 
 
-def _key_text(key: Parsed, query: Query) -> str:
-    """The text of a grouping key. Raises RuleFault for what is no expression."""
-    text = query.text[key.span.start : key.span.end]
-    if try_expression(text) is None:
+def _key(key: Parsed, query: Query) -> Expression:
+    """A grouping key. Raises RuleFault for what is no expression."""
+    expression = try_expression(query.text[key.span.start : key.span.end])
+    if expression is None:
         raise RuleFault(
             "PARTITION BY takes columns or expressions",
             hint="several keys stand in parentheses: PARTITION BY (a, b)",
             span=key.span,
             code="BAD_ARGUMENT",
         )
-    return text
+    return expression
 
 
-def _key(text: str) -> Node:
+def _key_node(key: Expression) -> Node:
     """A grouping key: a column name or an expression."""
-    return lit(text) if _column(text) else expr(text)
+    return lit(key.text) if _column(key) else expr(key.text)
 
 
-def _column(text: str) -> str:
+def _column(key: Expression) -> str:
     """The name of a key that is a plain column; empty for an expression."""
-    expression = try_expression(text)
-    column = expression.column if expression else None
-    return column[1] if column and not column[0] else ""
+    return key.column[1] if key.column and not key.column[0] else ""
 
 
 def _keys(node: Parsed) -> list[Parsed]:
@@ -130,61 +136,35 @@ def _keys(node: Parsed) -> list[Parsed]:
     return [*(listed.all("Expression") if listed else []), *node.all("Expression")]
 
 
-def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape, frame: Node) -> Shape:
-    """The shape of what a call gives. shape, frame: its input."""
-    columns = tuple(c.name for c in call.function.columns)
-    out = {c.casefold() for c in columns}
-    names = tuple(_column(k) for k in keys)
-    op = Op(
-        "stateful",
-        call.span,
-        watermarked=options.time_mode == "eventTime",
-        how=options.output_mode,
-        clock=options.time_mode == "processingTime",
-        reads=shape.first_input(frame),
-    )
-    has_keys = op.is_replacing_processor and all(n and n.casefold() in out for n in names)
-    time_column = options.event_time_column.casefold()
-    event_time = frozenset({time_column} if time_column else ())
-    return replace(shape.then(op), columns=columns, event_time=event_time, keys=names if has_keys else None)
-
-
 def _table(argument: Parsed, query: Query, sources: Sources) -> tuple[Node, Shape]:
     """The input of TABLE(…): a stream, live table or table by name, or a query."""
-    nested = argument.get("Query")
-    if nested is None:
-        named = argument.get("RelationName")
-        assert named
-        written = query.text[named.span.start : named.span.end]
+    inner = argument.get("Query") or argument.get("RelationName")
+    assert inner
+    text, origin = query.text[inner.span.start : inner.span.end], Origin(((0, inner.span.start),))
+    if not argument.get("Query"):
         ctes = query.body.ctes if query.body else ()
         before = {c.name.casefold(): query.text[c.span.start : c.span.end] for c in ctes}
-        if named.value.casefold() not in before:
-            return sources.relation(named.value, written=written if "`" in written else named.value)
-        query_of_with = f"WITH {', '.join(before.values())} SELECT * FROM {written}"
-        try:
-            node, shape = sources.lower(query_of_with, sources)
-        except StreamsqlError as error:
-            error.span = named.span
-            raise
-        return node, replace(shape, ops=tuple(replace(op, span=named.span) for op in shape.ops))
-    start = nested.span.start
+        if inner.value.casefold() not in before:
+            return sources.relation(inner.value, written=text if "`" in text else inner.value)
+        text, origin = f"WITH {', '.join(before.values())} SELECT * FROM {text}", Origin.of(inner.span)
     try:
-        node, shape = sources.lower(query.text[start : nested.span.end], sources)
+        with origin.errors():
+            node, shape = sources.lower(text, sources)
     except StreamsqlError as error:
-        error.span = error.span.shift(start) if error.span else nested.span
+        error.span = error.span or inner.span
         raise
-    return node, replace(shape, ops=tuple(replace(op, span=op.span.shift(start)) for op in shape.ops))
+    return node, shape.placed(origin)
 
 
-_TIME_MODES = ("none", "eventTime", "processingTime")
-_OUTPUT_MODES = ("append", "update")
+_VALUES = {"time_mode": ("none", "eventTime", "processingTime"), "output_mode": ("append", "update")}
+"""The values of options that have only a few, in Spark's spelling."""
 
 
-def _options(call: _Call) -> _Options:
+def _options(own: ConsoleRelation) -> _Options:
     """The options of a call. Raises NameFault for an unknown option or value."""
     option_names = ("time_mode", "output_mode", "event_time_column", "initial_state")
     options = _Options()
-    for part in call.node.all("StatefulOption"):
+    for part in own.node.all("StatefulOption"):
         word, table = part.get("Word"), part.get("TableArgument")
         assert word
         name = word.value.lower()
@@ -202,9 +182,8 @@ def _options(call: _Call) -> _Options:
             raise NameFault(f"{name} takes {wanted}", span=part.parts[-1].span, code="BAD_ARGUMENT")
         options.place[name] = part.span
         value: str | Parsed = table or part.text("String")
-        for option, values in (("time_mode", _TIME_MODES), ("output_mode", _OUTPUT_MODES)):
-            if name == option:
-                value = _one_of(option, part, values)
+        if name in _VALUES:
+            value = _one_of(name, part, _VALUES[name])
         setattr(options, name, value)
     return options
 

@@ -12,6 +12,7 @@ from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.durations import duration_of, seconds
 from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node
+from streamsql.language.origin import edited
 from streamsql.language.query import Block, read_expression
 from streamsql.language.tokens import quote
 from streamsql.plan.lowering.window_lengths import slide_above_size
@@ -155,15 +156,13 @@ def column_in(expression: Expression, names: frozenset[str]) -> tuple[str, str]:
 
 def with_session_columns(expression: Expression, names: frozenset[str]) -> Expression:
     """An expression over a SESSION table, with its window columns replaced by Spark's in a grouping."""
-    text, start = expression.text, expression.span.start
-    places = [
-        (span, _SESSION[name])
+    edits = {
+        span: _SESSION[name]
         for qualifier, name, span in expression.columns()
         if name in _SESSION and (not qualifier or qualifier in names)
-    ]
-    for span, form in sorted(places, key=lambda p: p[0].start, reverse=True):
-        text = text[: span.start - start] + form + text[span.end - start :]
-    return read_expression(text) if places else expression
+    }
+    text = edited(expression.text, edits, expression.span.start)
+    return read_expression(text) if edits else expression
 
 
 _SESSION = {

@@ -6,7 +6,8 @@ from streamsql.calls import Assign, Var
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
 from streamsql.definitions import Backfill, Stream, history_name, promoted_name
-from streamsql.errors import RuleFault
+from streamsql.errors import RuleFault, Span
+from streamsql.language.origin import edited
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.live_table import BackfillClause, CreateLiveTable
@@ -102,7 +103,7 @@ def _in_place_of(stream: Stream, union: str, statement: CreateLiveTable) -> str:
     query = read_query(statement.query.text)
     blocks = blocks_of(query.body, ctes=True) if query.body else ()
     relations = [r for block in blocks for r in relations_of(block)]
-    edits = []
+    edits: dict[Span, str] = {}
     for named in query.relations:
         if named.name.casefold() != stream.name.casefold():
             continue
@@ -117,11 +118,8 @@ def _in_place_of(stream: Stream, union: str, statement: CreateLiveTable) -> str:
                 code="CLAUSE_NOT_SUPPORTED",
             )
         alias = "" if relation.alias else f" AS {quote_name(relation.name)}"
-        edits.append((span, union + alias))
-    text = query.text
-    for span, own in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
-        text = text[: span.start] + own + text[span.end :]
-    return text
+        edits[span] = union + alias
+    return edited(query.text, edits)
 
 
 def _reading(stream: Stream, history: str, clause: BackfillClause, context: Context) -> Write:

@@ -36,7 +36,7 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
     sink = _sink(query, context, name)
     _check_trigger(query, name.span)
     program = (*parts.sources.program, Assign("result", parts.result.node))
-    bases = [s for s in parts.sources.streams.values() if s.connector]
+    bases = parts.sources.bases
     if not any(c.method == "withWatermark" for c in calls_in(program)):
         raise RuleFault(
             "ON LATE INTO needs a watermark: without one no row is late",

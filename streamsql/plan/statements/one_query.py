@@ -89,9 +89,8 @@ def _followed(sources: Sources) -> list[Sink]:
 
 def _names(sources: Sources) -> tuple[str, str]:
     """The names of the live tables and of the streams, for messages."""
-    streams = [stream.name for stream in sources.streams.values() if stream.connector]
-    listed = streams or [stream.name for stream in sources.streams.values()]
-    return ", ".join(table.name for table in _followed(sources)), ", ".join(listed)
+    streams = sources.bases or sources.streams.values()
+    return ", ".join(table.name for table in _followed(sources)), ", ".join(s.name for s in streams)
 
 
 def _check_nested(lowered: Lowered, body: Fragment) -> None:

@@ -81,7 +81,7 @@ def _over(query: Fragment, stream: Stream, context: Context) -> Part:
     sources = context.sources()
     sources.shapes[variable(stream.name)] = Shape(True, shape.columns, shape.event_time)
     lowered = lower_fragment(query, sources)
-    beside = next((s for s in sources.streams.values() if s.connector), None)
+    beside = next(iter(sources.bases), None)
     if beside:
         raise RuleFault(
             f"this INSERT of the set reads {beside.name} as well as {stream.name}",

@@ -16,6 +16,7 @@ from streamsql.connectors.registry import connector
 from streamsql.definitions import Stream
 from streamsql.errors import Span
 from streamsql.language.nested_queries import queries_in_parentheses, reads_all_columns, stands_alone
+from streamsql.language.origin import edited
 from streamsql.language.query import TOO_DEEP, Block, Body, Query, Relation, read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
@@ -124,7 +125,7 @@ class _Splitter:
                 return self.unread(query)
             edits: dict[Span, str] = {}
             self.body(query, query.body, ctes, edits, top=top)
-            return _edited(text, edits)
+            return edited(text, edits)
         finally:
             self.hidden = around
 
@@ -245,14 +246,9 @@ class _Splitter:
         if not stands_alone(read_query(text), self.columns) or not self.runs(text):
             return None
         names = {relation.alias.casefold(), relation.name.casefold(), ""}
-        places = [c for c in where.expression.columns() if c[0].casefold() in names]
-        condition = where.expression.text
-        for qualifier, column, span in sorted(places, key=lambda c: c[2].start, reverse=True):
-            if qualifier:
-                begin = where.expression.span.start
-                condition = (
-                    condition[: span.start - begin] + quote_name(column) + condition[span.end - begin :]
-                )
+        named = [c for c in where.expression.columns() if c[0] and c[0].casefold() in names]
+        edits = {span: quote_name(column) for _, column, span in named}
+        condition = edited(where.expression.text, edits, where.expression.span.start)
         if read_query(f"SELECT {condition}").words & (names - {""}):
             return _Rows(relation.name.casefold(), columns, None, text)  # such as alias.struct.field
         return _Rows(relation.name.casefold(), columns, (condition,), text)
@@ -401,23 +397,17 @@ def _cte_name(cte: str) -> str:
     return body.ctes[0].name.casefold() if body else ""
 
 
-def _edited(text: str, edits: dict[Span, str]) -> str:
-    for span in sorted(edits, key=lambda s: s.start, reverse=True):
-        text = text[: span.start] + edits[span] + text[span.end :]
-    return text
-
-
 def _with_queries(query: Query, ctes: Mapping[str, str], edits: dict[Span, str]) -> str:
     """The edited text of a query with WITH queries around it, by their folded names."""
     listed, first = ", ".join(ctes.values()), query.tokens[0]
     if not ctes:
-        return _edited(query.text, edits)
+        return edited(query.text, edits)
     if ctes.keys() & query.named_queries:
-        return f"WITH {listed} SELECT * FROM ({_edited(query.text, edits).strip()})"
+        return f"WITH {listed} SELECT * FROM ({edited(query.text, edits).strip()})"
     if first.upper != "WITH":
-        return f"WITH {listed} {_edited(query.text, edits).strip()}"
+        return f"WITH {listed} {edited(query.text, edits).strip()}"
     begin = query.tokens[1] if query.tokens[1].upper == "RECURSIVE" else first
-    return _edited(query.text, edits | {Span(begin.end, begin.end): f" {listed},"})
+    return edited(query.text, edits | {Span(begin.end, begin.end): f" {listed},"})
 
 
 def _within(span: Span, outer: Span) -> bool:
