@@ -22,25 +22,17 @@ def given_stream(stream: Stream) -> Stream:
     """The stream that takes the place of one USING a connector; one over a query, or of values, stays."""
     if not stream.connector or stream.connector == "values":
         return stream
-    if takes_messages(stream):
-        return replace(
-            stream,
-            connector="values",
-            format=message_format(stream),
-            columns=stream.columns or connector(Name(stream.connector)).columns(stream),
-            options=format_options(stream),
-            inferred=False,
-            stands_for=stream,
-        )
+    messages = takes_messages(stream)
+    may_be_malformed = messages or stream.connector in ROW_FILES
     return replace(
         stream,
         connector="values",
-        format="",
+        format=message_format(stream) if messages else "",
         columns=stream.columns or connector(Name(stream.connector)).columns(stream),
-        options=(),
+        options=format_options(stream) if messages else (),
         inferred=False,
-        malformed=stream.malformed if stream.connector in ROW_FILES else "",
-        malformed_sink=stream.malformed_sink if stream.connector in ROW_FILES else "",
+        malformed=stream.malformed if may_be_malformed else "",
+        malformed_sink=stream.malformed_sink if may_be_malformed else "",
         stands_for=stream,
     )
 

@@ -40,6 +40,7 @@ from streamsql.plan.statements.stream_columns import (
     check_watermark,
     read_otherwise,
 )
+from streamsql.plan.streaming.readers import relations_over
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -136,21 +137,11 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
 
 
-def _relations(text: str) -> set[str]:
-    """The folded names of the relations that a query reads."""
-    return {relation.name.casefold() for relation in read_query(text).relations}
-
-
 def _check_is_no_circle(name: Name, query: Fragment, catalog: Catalog) -> None:
     """Raise RuleFault where the query of a stream reads that stream, directly or through others."""
-    read = _relations(query.text)
-    indirect, further = set[str](), read
-    while further:
-        queries = [stream.query for r in further if (stream := catalog.streams.get(r)) and stream.query]
-        further = {r for text in queries for r in _relations(text)} - indirect
-        indirect |= further
+    read = {relation.name.casefold() for relation in read_query(query.text).relations}
     direct = name.value.casefold() in read
-    if direct or name.value.casefold() in indirect:
+    if direct or read & relations_over([name.value], catalog):
         raise RuleFault(
             f"the stream {name} reads itself",
             detail="" if direct else f"a stream that its query reads is defined by a query on {name}",

@@ -192,4 +192,11 @@ CHANGES_MODE = Refusal(
     "omit OUTPUT MODE",
     code=OUTPUT_MODE,
 )
+CONTINUOUS = Refusal(
+    "TRIGGER CONTINUOUS supports only projections and filters",
+    "continuous processing does not support {0}",
+    "TRIGGER EVERY INTERVAL 1 SECOND",
+    code="TRIGGER_NOT_SUPPORTED",
+)
+REAL_TIME = replace(CONTINUOUS, fact="TRIGGER REAL TIME does not support {0}", cause="{1}")
 SAMPLE = Refusal("TABLESAMPLE is not supported on a stream", "", "WHERE rand() < 0.1", clause="sample")

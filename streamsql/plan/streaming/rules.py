@@ -39,7 +39,7 @@ def verdict(shape: Shape, mode: str) -> Refusal | None:
 
 
 def _filled(refusal: Refusal, *words: str) -> Refusal:
-    return replace(refusal, fact=refusal.fact.format(*words))
+    return replace(refusal, fact=refusal.fact.format(*words), cause=refusal.cause.format(*words))
 
 
 def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
@@ -125,13 +125,7 @@ def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
     op = next((op for op in shape.ops if op.kind not in ("filter", "key")), None)
     if op is None:
         return None
-    return Refusal(
-        "TRIGGER CONTINUOUS supports only projections and filters",
-        f"continuous processing does not support {_OPERATIONS.get(op.kind, op.kind.upper())}",
-        "TRIGGER EVERY INTERVAL 1 SECOND",
-        op.span,
-        code="TRIGGER_NOT_SUPPORTED",
-    )
+    return replace(_filled(refusals.CONTINUOUS, _OPERATIONS.get(op.kind, op.kind.upper())), span=op.span)
 
 
 # Operations that are not in Spark's RealTimeModeAllowlist, and why. It includes all others of a Shape, except
@@ -154,13 +148,7 @@ def _real_time_verdict(shape: Shape) -> Refusal | None:
             continue
         if kind in _NOT_IN_REAL_TIME:
             what = "this join" if kind == "join" else _OPERATIONS.get(kind, f"{kind.upper()} here")
-            return Refusal(
-                f"TRIGGER REAL TIME does not support {what}",
-                _NOT_IN_REAL_TIME[kind],
-                "TRIGGER EVERY INTERVAL 1 SECOND",
-                op.span,
-                code="TRIGGER_NOT_SUPPORTED",
-            )
+            return replace(_filled(refusals.REAL_TIME, what, _NOT_IN_REAL_TIME[kind]), span=op.span)
     return None
 
 
@@ -178,12 +166,9 @@ def choices(shape: Shape, takes: tuple[str, ...], *, keyed: bool) -> list[Choice
     the console), so that update is better than waiting for the watermark.
     """
     reasons = _reasons(shape, keyed)
-    order = [m for m in reasons if m in takes and verdict(shape, m) is None]
-    if any(op.half for op in shape.ops):
-        order = [
-            m for m in order if m != "complete"
-        ]  # it has all groups, and the newest of the other rows only
-    return [Choice(m, reasons[m]) for m in order]
+    if any(op.half for op in shape.ops):  # complete has all groups, and the newest of the other rows only
+        reasons.pop("complete", None)
+    return [Choice(m, why) for m, why in reasons.items() if m in takes and verdict(shape, m) is None]
 
 
 def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
@@ -228,14 +213,7 @@ def refuse_all(shape: Shape, takes: tuple[str, ...], sink: str) -> RuleFault:
     if first is None:
         return RuleFault(f"this query supports no output mode of {sink}", code=refusals.OUTPUT_MODE)
     also = f"the sink {sink} supports only {' and '.join(takes)}" if len(takes) < 3 else ""
-    return RuleFault(
-        first.fact,
-        detail="\n".join(p for p in (first.cause, also) if p),
-        hint=first.hint,
-        span=first.span,
-        condition=first.condition,
-        code=first.code,
-    )
+    return replace(first, cause="\n".join(p for p in (first.cause, also) if p)).fault()
 
 
 def bad_mode(mode: str, takes: tuple[str, ...], sink: str, connector: str, span: Span) -> RuleFault:
@@ -272,10 +250,7 @@ _SPARKS: tuple[tuple[str, Refusal], ...] = (
     (r"(Intersect|Except).*not supported|EXCEPT on a streaming", refusals.SETS),
     (r"Window function is not supported|NON_TIME_WINDOW", refusals.OVER),
     (r"Sampling is not supported", refusals.SAMPLE),
-    (r"Continuous processing does not support (.*?) operations", Refusal(
-        "TRIGGER CONTINUOUS supports only projections and filters",
-        "continuous processing does not support {0}",
-        "TRIGGER EVERY INTERVAL 1 SECOND", code="TRIGGER_NOT_SUPPORTED")),
+    (r"Continuous processing does not support (.*?) operations", refusals.CONTINUOUS),
 )  # fmt: skip
 
 
@@ -284,10 +259,7 @@ def explain_refusal(message: str) -> Refusal | None:
     for pattern, refusal in _SPARKS:
         match = re.search(pattern, message, re.IGNORECASE | re.DOTALL)
         if match:
-            caught = [g or "" for g in match.groups()]
-            if not caught:
-                return refusal
-            return replace(refusal, fact=refusal.fact.format(*caught), cause=refusal.cause.format(*caught))
+            return _filled(refusal, *(g or "" for g in match.groups())) if match.groups() else refusal
     return None
 
 
