@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Node
-from streamsql.errors import Span
+from streamsql.errors import Note, Span
 from streamsql.language.expression import Expression
 from streamsql.language.query import Query, try_expression
 from streamsql.language.tokens import quote_name
@@ -18,6 +18,11 @@ from streamsql.plan.streaming import join_bounds
 
 STREAM_IN_EXPRESSION = "an expression reads a stream"
 """Why a query is left to Spark that has a sub-query over a stream in an expression."""
+
+
+def with_own_names(query: Query, names: dict[str, str]) -> str:
+    """The text of a query with the replacements of its console relations, where they have one."""
+    return query.with_names({own.span: names[own.name] for own in query.own if own.name in names})
 
 
 class Unknown(Exception):
@@ -107,9 +112,11 @@ class Clauses:
     names: the replacement of each console relation; text: the query with these replacements.
     """
 
-    def __init__(self, query: Query, text: str, names: dict[str, str], sources: Sources) -> None:
+    def __init__(
+        self, query: Query, names: dict[str, str], sources: Sources, *, keeps_keys: bool = False
+    ) -> None:
         self.read = query
-        self.text = text
+        self.text = with_own_names(query, names)
         self.own_names = names
         self.sources = sources
         self.ctes: dict[str, tuple[Node, Shape]] = {}
@@ -122,7 +129,7 @@ class Clauses:
         # Relations (or structs) that the query names.
         self.qualified = query.qualifiers
         # Whether the rows of the block at hand reach a live table row by row: see hidden_keys.py.
-        self.keeps_keys = False
+        self.keeps_keys = keeps_keys
         # Whether a block over a window table also gives window_time to the aggregation around it.
         self.carries_time = False
         # For words of other dialects: the one event time of the block at hand, "" if there is none, and
@@ -157,5 +164,6 @@ class Clauses:
         read = try_expression(reading.of(expression.text)) if expression.text else None
         if read is None or not reading.words:
             return expression
-        self.sources.tell_readings(reading)
+        for written, form in reading.words:
+            self.sources.note(Note("READ_AS", f"{written} is read as {form}"))
         return read

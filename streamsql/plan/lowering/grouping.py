@@ -25,7 +25,9 @@ class Grouping(HiddenKeys):
             raise Unknown("a generator next to an aggregation")
         groups = block.group_by
         keys = self.window_keys(frame, self.group_keys(frame, items, groups))
-        if self.is_bounded(frame.shape, keys):
+        times, unmarked = frame.shape.event_time, frame.shape.unmarked
+        if frame.shape.streaming and any(is_event_time(k, times, unmarked) for k in keys):
+            # A watermark ends the groups.
             self.exact_distinct = True
             items = [self.with_exact_count(i) for i in items]
         try:
@@ -47,10 +49,6 @@ class Grouping(HiddenKeys):
         frame = self.grouped(frame, [*items, Item(key, "", items[-1].span)], keys, block)
         columns = frame.shape.columns[:-1] if frame.shape.columns else None
         return replace(frame, shape=replace(frame.shape, columns=columns, fields=(window_tables.TIME,)))
-
-    def is_bounded(self, shape: Shape, keys: list[Expression]) -> bool:
-        """Whether a watermark ends the groups of a stream."""
-        return shape.streaming and any(is_event_time(k, shape.event_time, shape.unmarked) for k in keys)
 
     def with_exact_count(self, item: Item) -> Item:
         """An item in which count(DISTINCT x) is the size of a set, which a stream can have."""
@@ -101,7 +99,8 @@ class Grouping(HiddenKeys):
         having = _by_aliases(self.checked(clause.expression), items)
         if not having.is_predicate:  # Spark's parser casts it
             having = read_expression(f"CAST({having.text} AS BOOLEAN)")
-        self.check_having(items)
+        if any(i.expression.has_window_function for i in items):
+            raise Unknown("HAVING comes before a window function")
         shape, flag = grouped.shape, None
         constant = self.keeps_groups(grouped) and self.is_over_keys(shape, having)
         if self.keeps_groups(grouped) and not constant:
@@ -113,10 +112,6 @@ class Grouping(HiddenKeys):
         if not constant:
             shape = shape.then(Op("filter", clause.span))
         return replace(grouped, node=node, shape=shape, filtered_groups=having.aggregates)
-
-    def check_having(self, items: list[Item]) -> None:
-        if any(i.expression.has_window_function for i in items):
-            raise Unknown("HAVING comes before a window function")
 
     def group_keys(self, frame: Frame, items: list[Item], groups: GroupBy | None) -> list[Expression]:
         if groups and groups.other:
@@ -175,8 +170,7 @@ class Grouping(HiddenKeys):
     ) -> list[Expression]:
         """Spark's grouping keys for a SESSION table: the session window and the partition keys."""
         assert groups
-        mine = set(window_tables.session_fields())
-        rest = [k for k in keys if k.text not in mine]
+        rest = [k for k in keys if k.text not in window_tables.SESSION_FIELDS.values()]
         if len(rest) == len(keys):
             raise table.refuse(
                 "a SESSION table needs GROUP BY window_start, window_end",

@@ -192,12 +192,11 @@ def computed_in_result(items: list[Item]) -> list[Item] | None:
         plain = item.expression.column or item.expression.is_star
         if not plain and (not item.alias or item.expression.generates):
             return None
-        guarded.append(item if plain else replace(item, expression=_if_in_result(item.expression)))
+        if not plain:
+            text = f"CASE WHEN {IN_RESULT} THEN {item.text} END"
+            item = replace(item, expression=read_expression(text))
+        guarded.append(item)
     return guarded
-
-
-def _if_in_result(expression: Expression) -> Expression:
-    return read_expression(f"CASE WHEN {IN_RESULT} THEN {expression.text} END")
 
 
 def has_partial_star(items: list[Item]) -> bool:

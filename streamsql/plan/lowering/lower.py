@@ -19,7 +19,7 @@ from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, S
 from streamsql.language.spark_definitions import has_query
 from streamsql.language.spark_writes import executed_texts
 from streamsql.language.window_functions import check_window_functions
-from streamsql.plan.lowering.frames import Frame, Unknown
+from streamsql.plan.lowering.frames import Frame, Unknown, with_own_names
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
 from streamsql.plan.lowering.own_relations import lower_own_relations
 from streamsql.plan.lowering.python_functions import has_python_aggregate, refused_on_a_stream
@@ -74,18 +74,15 @@ def _lower_text(text: str, sources: Sources) -> Lowered:
 def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
     names = lower_own_relations(query, sources)
     sources.register_functions(query.calls)
-    before, state = len(sources.program), sources.state()
+    before = sources.state()
     try:
-        lowering = _Lowering(query, query.with_names(_by_place(query, names)), names, sources)
-        lowering.keeps_keys = keeps_keys
+        lowering = _Lowering(query, names, sources, keeps_keys=keeps_keys)
         lowered = lowering.whole()
         if not lowering.left:
             return lowered
         if keeps_keys:  # the text hides nothing
-            del sources.program[before:]
-            sources.restore(state)
-            state = sources.state()
-            lowering = _Lowering(query, query.with_names(_by_place(query, names)), names, sources)
+            sources.restore(before)
+            lowering = _Lowering(query, names, sources)
             lowered = lowering.whole()
         reason, shape = Unknown(lowering.left), lowered.shape
         messages = list(sources.notes), list(sources.cautions)
@@ -101,8 +98,7 @@ def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
             # Over tables a window table is a call of Spark's, which is supported anywhere.
             code="NOT_ON_STREAMS" if streaming and words == WINDOW_TABLE else "CLAUSE_NOT_SUPPORTED",
         ) from None
-    del sources.program[before:]
-    sources.restore(state)
+    sources.restore(before)
     if messages:
         sources.notes, sources.cautions = messages
     return _as_text(query, names, sources, shape, str(reason))
@@ -116,12 +112,12 @@ def _as_text(
     refusal = refused_on_a_stream(query, sources.catalog) if streaming else None
     if refusal:
         raise refusal from None
-    text = query.with_names(_by_place(query, names))
-    text = relations_instead(text, (r.name for r in query.relations), sources.catalog)
+    text = relations_instead(with_own_names(query, names), (r.name for r in query.relations), sources.catalog)
     node = Var("spark").call("sql", text)
     if shape is None:
         filters = (Op("filter", Span(0, len(query.text))),) if query.seems_to_filter_groups else ()
-        ops = sources.stateful_ops() + filters
+        processors = (op for _, of in sources.calls.values() for op in of.ops if op.kind == "stateful")
+        ops = (*processors, *filters)
         shape = Shape(streaming, complete=False, groups=query.seems_to_group, ops=ops)
     shape = replace(shape, ops=tuple(replace(op, reads=()) for op in shape.ops))
     return Lowered(node, shape, reason)
@@ -142,15 +138,10 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     if streaming and relations:
         # Not by a column or an alias that has the name of a stream.
         streaming = sources.register_names([*relations, *names.values()])
-    own = query.with_names(_by_place(query, names))
+    own = with_own_names(query, names)
     if has_query(text) and (names or sources.views or sources.live):
         check_window_functions(query)
     return own, streaming
-
-
-def _by_place(query: Query, names: dict[str, str]) -> dict[Span, str]:
-    """The replacement of each console relation by its span, if it has one."""
-    return {own.span: names[own.name] for own in query.own if own.name in names}
 
 
 def node_and_shape(text: str, sources: Sources) -> tuple[Node, Shape]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from streamsql.calls import Assign, Attr, Node, Var
 from streamsql.catalog import Catalog
 from streamsql.definitions import Function
-from streamsql.errors import RuleFault, Span
+from streamsql.errors import RuleFault
 from streamsql.language.query import Query
 from streamsql.language.tree_nodes import Call
 
@@ -54,7 +54,16 @@ def refused_on_a_stream(query: Query, catalog: Catalog) -> RuleFault | None:
     for function, call in called(query.calls, catalog):
         name = query.text[call.span.start : call.span.end]
         if function.kind == "aggregate":
-            return _no_streaming_aggregate(name, call.span)
+            # Spark has no partial aggregation for it, so it cannot continue one in the next micro-batch
+            # (Spark: "Streaming aggregation doesn't support group aggregate pandas UDF").
+            return RuleFault(
+                f"the aggregate function {name} is written in Python, which is not supported on a stream",
+                detail="a micro-batch would have to continue the groups of the previous one",
+                hint=f"a function over the collected values: {name}(collect_list(x)), annotated for a list;\n"
+                "or a stateful processor; or feed a live table and aggregate that",
+                span=call.span,
+                code="NOT_ON_STREAMS",
+            )
         if function.kind == "table" and call.parted:
             return RuleFault(
                 f"the table function {name} cannot be called with PARTITION BY or ORDER BY on a stream",
@@ -64,20 +73,6 @@ def refused_on_a_stream(query: Query, catalog: Catalog) -> RuleFault | None:
                 code="NOT_ON_STREAMS",
             )
     return None
-
-
-def _no_streaming_aggregate(name: str, span: Span) -> RuleFault:
-    """Spark has no partial aggregation for Python aggregates, so it cannot continue one in the next
-    micro-batch (Spark: "Streaming aggregation doesn't support group aggregate pandas UDF").
-    """
-    return RuleFault(
-        f"the aggregate function {name} is written in Python, which is not supported on a stream",
-        detail="a micro-batch would have to continue the groups of the previous one",
-        hint=f"a function over the collected values: {name}(collect_list(x)), annotated for a list;\n"
-        "or a stateful processor; or feed a live table and aggregate that",
-        span=span,
-        code="NOT_ON_STREAMS",
-    )
 
 
 def is_module_name(text: str) -> bool:

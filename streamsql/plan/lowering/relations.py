@@ -13,7 +13,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import names_of_kind
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.event_time import is_event_time
-from streamsql.plan.lowering.frames import Frame, Unknown
+from streamsql.plan.lowering.frames import Frame, Unknown, with_own_names
 from streamsql.plan.lowering.hidden_keys import HiddenKeys, without_hidden_columns
 from streamsql.plan.lowering.own_relations import lower_own_relations
 from streamsql.plan.lowering.shape import Op, Shape
@@ -231,7 +231,7 @@ class Relations(HiddenKeys):
         keeps_keys, self.keeps_keys = self.keeps_keys, False
         names = lower_own_relations(inner, self.sources)
         self.read, self.own_names, self.qualified = inner, names, inner.qualifiers
-        self.text = inner.with_names({o.span: names[o.name] for o in inner.own if o.name in names})
+        self.text = with_own_names(inner, names)
         try:
             frame = self.body(inner.body)
         finally:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streamsql.calls import expr
 from streamsql.errors import Note, Span
-from streamsql.language.expression import TIME_WINDOWS, Expression, RowNumber
+from streamsql.language.expression import TIME_WINDOWS, RowNumber
 from streamsql.language.query import Block, Distinct, read_expression
 from streamsql.language.query import Item as Written
 from streamsql.language.tokens import quote_name
@@ -297,11 +297,7 @@ class Blocks(Relations, Grouping):
 
 def _first(item: Item) -> Item:
     """The literal 1 in place of a row_number() that is known to be 1."""
-    return replace(item, expression=one())
-
-
-def one() -> Expression:
-    return read_expression("1")
+    return replace(item, expression=read_expression("1"))
 
 
 def _is_over_a_block(select: Block) -> bool:

@@ -7,6 +7,7 @@ import keyword
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import count
@@ -24,7 +25,6 @@ from streamsql.language.spark_definitions import columns_of_view, query_of_view
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import Call
-from streamsql.language.window_words import Reading
 from streamsql.plan.lowering.python_functions import called, registration
 from streamsql.plan.lowering.shape import CHANGES, Op, Shape
 
@@ -200,30 +200,20 @@ class Sources:
     hides_all: bool = False
     keeps_hidden: bool = False
 
-    def state(self) -> tuple[object, ...]:
-        """A snapshot for `restore`, without the program."""
-        return (
-            dict(self.shapes),
-            set(self.views),
-            dict(self.live),
-            list(self.notes),
-            list(self.cautions),
-            dict(self.functions),
-        )
+    def state(self) -> dict[str, Any]:
+        """A snapshot for `restore`."""
+        names = ("program", "shapes", "views", "live", "notes", "cautions", "functions")
+        return {name: copy(getattr(self, name)) for name in names}
 
-    def restore(self, state: tuple[Any, ...]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Restore a snapshot of `state`."""
-        self.shapes, self.views, self.live, self.notes, self.cautions, self.functions = state
+        for name, value in state.items():
+            setattr(self, name, copy(value))
 
     def note(self, note: Note) -> None:
         """Add a note, once."""
         if note not in self.notes:
             self.notes.append(note)
-
-    def tell_readings(self, reading: Reading) -> None:
-        """Add a note for each word of another dialect."""
-        for written, form in reading.words:
-            self.note(Note("READ_AS", f"{written} is read as {form}"))
 
     @property
     def bases(self) -> list[Stream]:
@@ -369,14 +359,12 @@ class Sources:
         """A variable based on that name that no source uses."""
         base = variable(name)
         taken = {a.name for a in self.program}
-        while base in taken or self._is_of_relation(base, name):
+        # Variables of relations are unique, so few names need to be checked.
+        while base in taken or any(
+            variable(n) == base and self.catalog.reads(n) for n in (name, base, base.removesuffix("_"))
+        ):
             base += "_"
         return base
-
-    def _is_of_relation(self, base: str, name: str) -> bool:
-        """Whether a variable belongs to a relation. Variables are unique, so few names need to be checked."""
-        names = (name, base, base.removesuffix("_"))
-        return any(variable(n) == base and self.catalog.reads(n) for n in names)
 
     def free_call_name(self, function: str) -> str:
         """An unused name to replace a call of a stateful processor."""
@@ -398,10 +386,6 @@ class Sources:
                 self.use(function)
                 if function.kind != "processor":
                     self.program.append(registration(function))
-
-    def stateful_ops(self) -> tuple[Op, ...]:
-        """The calls of stateful processors, for a query whose operations only Spark knows."""
-        return tuple(op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful")
 
     def use(self, function: Function) -> None:
         """Note that the program needs a function's module."""

@@ -157,22 +157,18 @@ def column_in(expression: Expression, names: frozenset[str]) -> tuple[str, str]:
 def with_session_columns(expression: Expression, names: frozenset[str]) -> Expression:
     """An expression over a SESSION table, with its window columns replaced by Spark's in a grouping."""
     edits = {
-        span: _SESSION[name]
+        span: SESSION_FIELDS[name]
         for qualifier, name, span in expression.columns()
-        if name in _SESSION and (not qualifier or qualifier in names)
+        if name in SESSION_FIELDS and (not qualifier or qualifier in names)
     }
     text = edited(expression.text, edits, expression.span.start)
     return read_expression(text) if edits else expression
 
 
-_SESSION = {
+SESSION_FIELDS = {
     START: "session_window.start",
     END: "session_window.end",
     # window_time() is not allowed in the grouping that builds the session.
     TIME: "(session_window.end - INTERVAL '0.000001' SECOND)",
 }
-
-
-def session_fields() -> tuple[str, ...]:
-    """The replacements of a SESSION table's window columns in grouping keys (see with_session_columns)."""
-    return tuple(_SESSION.values())
+"""The window columns of a SESSION table, and what they are in grouping keys (see with_session_columns)."""

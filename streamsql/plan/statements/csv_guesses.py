@@ -65,14 +65,9 @@ def decoded(lines: Sequence[bytes]) -> tuple[list[str], str]:
     try:
         return [line.decode() for line in lines], ""
     except UnicodeDecodeError:
-        if not _is_text(data):
+        if re.search(rb"[\x00-\x08\x0e-\x1f\x7f]", data):  # texts of a Latin encoding have none of these
             return [line.decode("utf-8", "replace") for line in lines], ""
         return [line.decode("iso-8859-1") for line in lines], "ISO-8859-1"
-
-
-def _is_text(data: bytes) -> bool:
-    """Whether bytes that are no UTF-8 have no control character, as texts of a Latin encoding do not."""
-    return not re.search(rb"[\x00-\x08\x0e-\x1f\x7f]", data)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment
 from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.lower import Lowered
-from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import Sources, variable
 
 _ALONE = "or write this INSERT as a separate statement"
@@ -105,7 +105,8 @@ def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: 
         "keep rows of an earlier one"
     )
     hint = f"CREATE STREAM name AS SELECT … FROM {stream.name}; and read that in each INSERT,\n" + _ALONE
-    stateful = next((op for op in lowered.shape.ops if not _is_stateless(op)), None)
+    ops = (op for op in lowered.shape.ops if op.kind not in ("union", "generate"))
+    stateful = next((op for op in ops if op.kind != "join" or op.keeps_state), None)
     if stateful:
         what = _KINDS.get(stateful.kind, stateful.kind)
         raise RuleFault(
@@ -127,7 +128,3 @@ def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: 
             span=query.span,
             code="STATEMENT_SET",
         )
-
-
-def _is_stateless(op: Op) -> bool:
-    return op.kind in ("union", "generate") or (op.kind == "join" and not all(op.sides))
