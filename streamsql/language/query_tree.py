@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -144,6 +144,11 @@ class Block:
     other: str = ""
 
     @property
+    def relations(self) -> list[Relation]:
+        """What FROM and each JOIN reads."""
+        return [r for r in (self.relation, *(j.relation for j in self.joins)) if r is not None]
+
+    @property
     def reads_one_relation(self) -> bool:
         return self.relation is not None and not self.joins and not self.views
 
@@ -199,6 +204,24 @@ class Body:
     def block(self) -> Block | None:
         """Its SELECT if it has only one, without the clauses around it; else None."""
         return self.term if isinstance(self.term, Block) and not self.tails else None
+
+    @property
+    def plain_block(self) -> Block | None:
+        """Its SELECT if it is nothing else: no WITH, no set operation, no order and no limit; else None."""
+        around = self.ctes or self.order_by or self.sort_by or self.limit or self.offset
+        return None if around else self.block
+
+    def blocks(self, *, ctes: bool = False) -> Iterator[Block]:
+        """Its SELECTs, each after those that it reads; not those in expressions. ctes: those of WITH, too."""
+        named = [cte.query for cte in self.ctes] if ctes else []
+        for term in (*named, self.term, *(tail.term for tail in self.tails)):
+            if isinstance(term, Body):
+                yield from term.blocks(ctes=ctes)
+                continue
+            for relation in term.relations:
+                if relation.query is not None:
+                    yield from relation.query.blocks(ctes=ctes)
+            yield term
 
 
 @dataclass(frozen=True)

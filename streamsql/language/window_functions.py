@@ -117,12 +117,9 @@ def _whole_groups(query: Query, window: Any) -> list[Expression] | None:
 
 def _is_alone(body: Body) -> bool:
     """Whether a query is one SELECT with no clauses but FROM and WHERE."""
-    block = body.block
-    around = body.ctes or body.order_by or body.sort_by or body.limit or body.offset
-    return (
-        not around
-        and block is not None
-        and not (block.group_by or block.having or block.qualify or block.distinct or block.other)
+    block = body.plain_block
+    return block is not None and not (
+        block.group_by or block.having or block.qualify or block.distinct or block.other
     )
 
 

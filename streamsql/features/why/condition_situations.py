@@ -15,7 +15,6 @@ from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Join
 from streamsql.language.tokens import quote, quote_name
-from streamsql.plan.blocks_of_query import relations_of
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import interval, length
@@ -219,7 +218,7 @@ def _empty_side(evidence: Evidence, part: Part, counts: list[int], facts: list[F
     """One side has no rows at all."""
     if not any(counts):
         return None
-    name = relations_of(part.block)[counts.index(0)].name
+    name = part.block.relations[counts.index(0)].name
     stream = evidence.parts.catalog.streams.get(name.casefold())
     return Verdict(
         situation="NO_JOIN_PARTNER",
@@ -259,7 +258,7 @@ def _keys_shown(evidence: Evidence, part: Part, sides: _Sides) -> str:
     key = "CAST({} AS STRING) AS key FROM {}"
     a, b = sides.equal[0]
     left, right = key.format(a.text, sides.left), key.format(b.text, sides.right)
-    names = [r.name.casefold() for r in relations_of(part.block)[:2]]
+    names = [r.name.casefold() for r in part.block.relations[:2]]
     streams = [name in evidence.parts.catalog.streams for name in names]
     if all(streams):
         return proposals.join(

@@ -8,13 +8,12 @@ stands between the groups and the live table: there each row belongs to one grou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from streamsql.calls import Node, expr
 from streamsql.language.expression import Expression
 from streamsql.language.origin import edited
-from streamsql.language.query import Block, Body, Join, Relation, read_expression
+from streamsql.language.query import Block, Body, Join, read_expression
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.frames import Clauses, Frame, Item
 from streamsql.plan.lowering.shape import IN_RESULT, Op, Shape
@@ -45,7 +44,9 @@ def ctes_on_the_way(body: Body) -> frozenset[str]:
     bodies = [body]
     while bodies:
         at = bodies.pop()
-        for relation in _relations(at):
+        block = at.block
+        row_by_row = block is not None and is_plain_body(at) and is_row_by_row(block)
+        for relation in block.relations if block and row_by_row else ():
             name = relation.name.casefold()
             if relation.query is not None:
                 bodies.append(relation.query)
@@ -53,14 +54,6 @@ def ctes_on_the_way(body: Body) -> frozenset[str]:
                 names.add(name)
                 bodies.append(ctes[name])
     return frozenset(names)
-
-
-def _relations(body: Body) -> Iterator[Relation]:
-    block = body.block
-    if block is None or not is_plain_body(body) or not is_row_by_row(block) or block.relation is None:
-        return
-    yield block.relation
-    yield from (join.relation for join in block.joins)
 
 
 class HiddenKeys(Clauses):

@@ -302,8 +302,5 @@ def _first(item: Item) -> Item:
 
 def _is_over_a_block(select: Block) -> bool:
     """Whether the only relation of a block is a sub-query with one block."""
-    if not select.reads_one_relation or select.relation is None:
-        return False
-    body = select.relation.query
-    around = body and (body.ctes or body.order_by or body.sort_by or body.limit or body.offset)
-    return body is not None and not around and body.block is not None
+    body = select.relation.query if select.relation and select.reads_one_relation else None
+    return body is not None and body.plain_block is not None

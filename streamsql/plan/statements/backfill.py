@@ -12,7 +12,6 @@ from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.live_table import BackfillClause, CreateLiveTable
 from streamsql.language.tokens import quote, quote_name
-from streamsql.plan.blocks_of_query import blocks_of, relations_of
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.plans import Write
 
@@ -101,8 +100,8 @@ def _event_time(stream: Stream, clause: BackfillClause, statement: CreateLiveTab
 def _in_place_of(stream: Stream, union: str, statement: CreateLiveTable) -> str:
     """The SELECT with the union in each place that reads the stream. Raises RuleFault."""
     query = read_query(statement.query.text)
-    blocks = blocks_of(query.body, ctes=True) if query.body else ()
-    relations = [r for block in blocks for r in relations_of(block)]
+    blocks = query.body.blocks(ctes=True) if query.body else ()
+    relations = [r for block in blocks for r in block.relations]
     edits: dict[Span, str] = {}
     for named in query.relations:
         if named.name.casefold() != stream.name.casefold():

@@ -9,7 +9,6 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Trigger
-from streamsql.plan.blocks_of_query import blocks_of, relations_of
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
 from streamsql.plan.lowering.lower import Lowered
@@ -111,8 +110,8 @@ def _check_distinct(lowered: Lowered, body: Fragment, catalog: Catalog) -> None:
     if lowered.shape.complete or query.body is None:
         return
     streams = [n.span for n in query.relations if isinstance(catalog.relation(n.name), Stream)]
-    for block in blocks_of(query.body, ctes=True):
-        inputs = [relation.span for relation in relations_of(block)]
+    for block in query.body.blocks(ctes=True):
+        inputs = [relation.span for relation in block.relations]
         reads = any(i.start <= s.start and s.end <= i.end for i in inputs for s in streams)
         parts = [i.expression for i in block.items] + ([block.having.expression] if block.having else [])
         if reads and any(part.aggregates_distinct for part in parts):

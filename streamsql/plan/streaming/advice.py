@@ -11,7 +11,6 @@ from streamsql.language.durations import durations_in, seconds
 from streamsql.language.expression import Expression
 from streamsql.language.query import Block, read_query
 from streamsql.language.tokens import quote_name
-from streamsql.plan.blocks_of_query import blocks_of
 from streamsql.plan.lowering.shape import Shape
 
 MOST = 3
@@ -29,14 +28,14 @@ _NOON = 12 * 60
 
 def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tuple[Note, ...]:
     """Notes on a query that is about to start. mode: the output mode that is tried first."""
-    read = list(streams)
+    read, blocks = list(streams), _blocks_of(text)
     windows = list(windows_of(text))
     notes = [
         *_first_window(windows, shape, mode, read),
-        *_unbounded_join(text, shape, read),
-        *_unbounded_groups(text, shape, mode, windows, read),
-        *_long_range(text, shape, read),
-        *_unused_watermark(text, shape, read),
+        *_unbounded_join(blocks, shape, read),
+        *_unbounded_groups(blocks, shape, mode, windows, read),
+        *_long_range(blocks, shape, read),
+        *_unused_watermark(blocks, shape, read),
         *_same_groups(shape),
         *_texts_as_times(windows, read),
     ]
@@ -50,13 +49,13 @@ def windows_of(text: str) -> Iterator[Expression]:
             yield from (e for e in key.expressions if e.call == "window" and len(e.arguments()) > 1)
 
 
-def _blocks_of(text: str) -> Iterator[Block]:
+def _blocks_of(text: str) -> list[Block]:
     """The SELECTs of a query; none where it cannot be read."""
     try:
         body = read_query(text).body
     except StreamsqlError:
-        return
-    yield from blocks_of(body) if body else ()
+        return []
+    return list(body.blocks()) if body else []
 
 
 def _first_window(
@@ -91,7 +90,7 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60 % 24:02}:{minutes % 60:02}"
 
 
-def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
+def _unbounded_join(blocks: list[Block], shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     """A join of two streams of which no row is ever too old."""
     joins = [
         number
@@ -104,41 +103,36 @@ def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[
     first = f"{' and '.join(map(_watermark_on, without))}, and " if without else ""
     groups = {op.window for op in shape.inputs(joins[0]) if op.kind == "aggregate"}
     if groups == {"window"}:
-        left, right = _names_of_join(text) or ("a", "b")
+        left, right = _names_of_join(blocks) or ("a", "b")
         bound = f"AND {left}.window = {right}.window in its condition, of windows that both sides select,"
     elif groups == {""}:  # of window tables, or by event time
         bound = "an equality of window_time, or of another event time by which both sides are grouped,"
     elif groups:
         bound = ""
     else:
-        a, b = _times_of_join(text, streams) or ("a.ts", "b.ts")
+        a, b = _times_of_join(blocks, streams) or ("a.ts", "b.ts")
         bound = f"AND {b} BETWEEN {a} AND {a} + INTERVAL 1 HOUR in its condition"
     fix = f"{first}{bound} would bound it" if bound else ""
     cost = "the join keeps all rows of both streams in state: the state is unbounded"
     yield Note("UNBOUNDED_STATE", f"{cost}. {fix[:1].upper()}{fix[1:]}" if fix else cost)
 
 
-def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
+def _times_of_join(blocks: list[Block], streams: list[Stream]) -> tuple[str, str] | None:
     """The event times of both sides of the first join of two streams; None where a side has none."""
     columns = {s.name.casefold(): _time_of(s) for s in streams}
-    for block in _blocks_of(text):
-        sides = [block.relation, *(j.relation for j in block.joins[:1])]
-        timed_sides = [(r, columns.get(r.name.casefold(), "")) for r in sides if r is not None]
-        if len(timed_sides) == 2 and all(column for _, column in timed_sides):
-            a, b = (f"{quote_name(r.alias or r.name)}.{quote_name(column)}" for r, column in timed_sides)
-            return a, b
+    for left, right in (block.relations[:2] for block in blocks if block.relation and block.joins):
+        first, second = columns.get(left.name.casefold(), ""), columns.get(right.name.casefold(), "")
+        if first and second:
+            a, b = quote_name(left.alias or left.name), quote_name(right.alias or right.name)
+            return f"{a}.{quote_name(first)}", f"{b}.{quote_name(second)}"
     return None
 
 
-def _names_of_join(text: str) -> tuple[str, str] | None:
+def _names_of_join(blocks: list[Block]) -> tuple[str, str] | None:
     """The names of both sides of the first join; None where one has none."""
-    for block in _blocks_of(text):
-        if block.relation is None or not block.joins:
-            continue
-        sides = (block.relation, block.joins[0].relation)
-        names = [side.alias or side.name for side in sides]
-        return (quote_name(names[0]), quote_name(names[1])) if all(names) else None
-    return None
+    sides = next((block.relations[:2] for block in blocks if block.relation and block.joins), [])
+    names = [side.alias or side.name for side in sides]
+    return (quote_name(names[0]), quote_name(names[1])) if names and all(names) else None
 
 
 def _time_of(stream: Stream) -> str:
@@ -155,11 +149,11 @@ def _watermark_on(stream: Stream) -> str:
 
 
 def _unbounded_groups(
-    text: str, shape: Shape, mode: str, windows: list[Expression], streams: list[Stream]
+    blocks: list[Block], shape: Shape, mode: str, windows: list[Expression], streams: list[Stream]
 ) -> Iterator[Note]:
     """Groups of a stream that has a time and no watermark: none is ever closed."""
     stream = next((s for s in streams if s.connector and _time_of(s)), None)
-    groups = any(op.kind == "aggregate" for op in shape.ops) and _may_have_many_groups(text, streams)
+    groups = any(op.kind == "aggregate" for op in shape.ops) and _may_have_many_groups(blocks, streams)
     if stream is None or not groups or mode == "complete" or any(s.watermark for s in streams):
         return
     watermark = _watermark_on(stream)
@@ -179,7 +173,7 @@ def _row_per_group(stream: Stream, first: str = "") -> str:
     )
 
 
-def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
+def _may_have_many_groups(blocks: list[Block], streams: list[Stream]) -> bool:
     """Whether a query groups by a key of which nobody knows how many values it has. One group for all rows,
     and groups by conditions, are few.
     """
@@ -195,20 +189,20 @@ def _may_have_many_groups(text: str, streams: list[Stream]) -> bool:
 
     return any(
         not is_few(expression, block)
-        for block in _blocks_of(text)
+        for block in blocks
         for key in (block.group_by.keys if block.group_by else ())
         for expression in key.expressions
     )
 
 
-def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
+def _long_range(blocks: list[Block], shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     """A join whose time range is much longer than rows of its streams can be late."""
     delays = [seconds(s.watermark.delay) for s in streams if s.watermark]
     if len(delays) < 2 or not max(delays):
         return  # no row may be late: a range has nothing to be compared with
     if not any(op.kind == "join" and all(op.sides) and op.timed for op in shape.ops):
         return
-    for join in (join for block in _blocks_of(text) for join in block.joins):
+    for join in (join for block in blocks for join in block.joins):
         conditions = conditions_of(join.condition) if join.condition else []
         ranges = [p for c in conditions for p in comparisons_of(c) if not p.equal]
         width = sum(durations_in(p.small.text) + durations_in(p.big.text) for p in ranges)
@@ -231,13 +225,13 @@ def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note
         )
 
 
-def _unused_watermark(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
+def _unused_watermark(blocks: list[Block], shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     """Groups that a watermark could close, and does not, as event time is not among their keys."""
     groups = [op for op in shape.ops if op.kind == "aggregate"]
     marked = [s for s in streams if s.watermark]
     if not groups or not marked or any(op.watermarked for op in groups) or len(shape.ops) > 2:
         return
-    if _may_have_many_groups(text, streams):
+    if _may_have_many_groups(blocks, streams):
         column = quote_name(_time_of(marked[0]))
         fact = f"the watermark of {marked[0].name} closes no group, as {column} is not among the keys"
         yield Note("WATERMARK_UNUSED", f"{fact}: {_row_per_group(marked[0])}")

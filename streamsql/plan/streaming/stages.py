@@ -20,7 +20,6 @@ from streamsql.language.origin import edited
 from streamsql.language.query import TOO_DEEP, Block, Body, Query, Relation, read_query
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
-from streamsql.plan.blocks_of_query import relations_of
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.lowering.window_tables import window_table
 
@@ -194,13 +193,12 @@ class _Splitter:
         return f"SELECT * FROM {self.stage(text)}"
 
     def block(self, query: Query, block: Block, ctes: tuple[str, ...], edits: dict[Span, str]) -> None:
-        relations = relations_of(block)
-        inside = [r.span for r in relations]
-        for relation in relations:
+        inside = [r.span for r in block.relations]
+        for relation in block.relations:
             if relation.query is not None:
                 self.body(query, relation.query, ctes, edits)
             elif self.is_stream(relation.name):
-                self.rows_of(query, relation, block if len(relations) == 1 else None, edits)
+                self.rows_of(query, relation, block if len(inside) == 1 else None, edits)
             elif relation.own is not None and self.reads_stream(query, relation.span):
                 self.window_table(query, relation, ctes, edits)
         done = Span(0, 0)

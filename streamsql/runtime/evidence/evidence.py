@@ -17,7 +17,6 @@ from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
-from streamsql.plan.blocks_of_query import relations_of
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import Change, changes
@@ -234,7 +233,7 @@ class Evidence:
         """The watermarks that it reads, without what their data hold."""
         times = [_of(s.name, s.watermark, s) for s in self.plan.reads.streams if s.watermark]
         for part in self.query_parts:
-            for relation in relations_of(part.block):
+            for relation in part.block.relations:
                 if relation.watermark and relation.name:
                     times.append(_of(relation.name, relation.watermark, None))
         return times

@@ -10,7 +10,6 @@ from streamsql.errors import Span, StreamsqlError
 from streamsql.language.conditions import conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Block, Body, read_query
-from streamsql.plan.blocks_of_query import blocks_of
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def parts_of(text: str, catalog: Catalog, stream: str = "") -> list[Part]:
     if read.body is None:
         return below
     head = _with(text, read.body)
-    return below + [Part(stream, text, block, head) for block in blocks_of(read.body)]
+    return below + [Part(stream, text, block, head) for block in read.body.blocks()]
 
 
 def changed(text: str, edits: list[tuple[Span, str]]) -> str:
