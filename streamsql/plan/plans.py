@@ -338,7 +338,7 @@ class Run(Plan):
         writer = writer.call("outputMode", mode)
         trigger = self.query.trigger or self.pace
         if trigger:
-            writer = writer.call("trigger", **_trigger(trigger))
+            writer = writer.call("trigger", **{_TRIGGERS[trigger.kind]: trigger.ends or trigger.interval})
         if self.checkpoint:  # else Spark's own, which ends with the query
             writer = writer.call("option", "checkpointLocation", self._place)
         if self.feeds_batches:
@@ -465,10 +465,6 @@ def _hidden(shape: Shape) -> dict[str, object]:
     return hidden | ({"kept": IN_RESULT} if shape.has_flag else {})
 
 
-def _trigger(trigger: Trigger) -> dict[str, object]:
-    if trigger.kind == "available_now":
-        return {"availableNow": True}
-    if trigger.kind == "once":
-        return {"once": True}
-    key = {"every": "processingTime", "continuous": "continuous", "real_time": "realTime"}[trigger.kind]
-    return {key: trigger.interval}
+_TRIGGERS = {"available_now": "availableNow", "once": "once", "every": "processingTime",
+             "continuous": "continuous", "real_time": "realTime"}  # fmt: skip
+"""Spark's word for each kind of trigger."""

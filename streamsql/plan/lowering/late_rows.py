@@ -92,17 +92,14 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
         )
     if omitted:
         sources.note(Note("LATE_ROWS_OF_JOIN", omitted))
-    name = sources.free_call_name(f"{query.name}_late_rows")
     folder = query.checkpoint or inner.places.checkpoint(query.name)
     reader = call(READER, Var("spark"), folder, result, streams, functions)
     arguments = () if batch is None else (batch,)
-    last = Assign(inner.free_variable(name), reader.call("frame", *arguments))
-    sources.program += [*inner.program, *reading, last]
+    sources.program += [*inner.program, *reading]
     sources.live |= inner.live
     sources.functions |= inner.functions
-    sources.calls[name.casefold()] = Var(last.name), Shape()
     sources.states.append(node.span)
-    return name
+    return sources.define(f"{query.name}_late_rows", reader.call("frame", *arguments), Shape())
 
 
 def _inputs(sources: Sources, shape: Shape) -> list[StateInput]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.calls import Assign, Call, Var, expr, lit
+from streamsql.calls import call, expr
 from streamsql.errors import RuleFault
 from streamsql.language.console_clauses import fault_of_call
 from streamsql.language.origin import Origin
@@ -39,10 +39,10 @@ def lower_own_relations(query: Query, sources: Sources) -> dict[str, str]:
 
 def _check_calls(query: Query, sources: Sources) -> None:
     """Raise SyntaxFault, with its span, for an invalid call of a stateful processor."""
-    for function, call in called(query.calls, sources.catalog):
-        inside = any(own.span.start <= call.span.start < own.span.end for own in query.own)
-        if not inside and (function.kind == "processor" or (not function.kind and call.parted)):
-            fault = fault_of_call(query.tokens, call)
+    for function, written in called(query.calls, sources.catalog):
+        inside = any(own.span.start <= written.span.start < own.span.end for own in query.own)
+        if not inside and (function.kind == "processor" or (not function.kind and written.parted)):
+            fault = fault_of_call(query.tokens, written)
             fault.hint = fault.hint or f"{function.name}(TABLE(stream) PARTITION BY key)"
             raise fault
 
@@ -92,9 +92,5 @@ def lower_pivot(own: ConsoleRelation, query: Query, sources: Sources) -> str:
         columns = item.expression.free_columns()
         used |= {name if of in ("", relation) else of for of, name, _ in columns}
     texts = [listed[item.span.start : item.span.end] for item in block.items]
-    call_name = sources.free_call_name("pivot")
-    variable = sources.free_variable(call_name)
-    arguments = (frame, lit(quote_name(path)), lit(sorted(used)), *map(expr, texts))
-    sources.program.append(Assign(variable, Call(Var(PIVOTED), arguments)))
-    sources.calls[call_name.casefold()] = Var(variable), Shape()
-    return call_name
+    node = call(PIVOTED, frame, quote_name(path), sorted(used), *map(expr, texts))
+    return sources.define("pivot", node, Shape())

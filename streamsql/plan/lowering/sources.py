@@ -338,9 +338,8 @@ class Sources:
             if not isinstance(sink, Sink):
                 continue
             node = self.live_table(sink, None)
-            if not sink.is_view and name.casefold() not in self.views:
-                self.views.add(name.casefold())
-                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(name))))
+            if not sink.is_view:
+                self._register(name, node)
 
     def _note_staged(self, entry: OfSpark | Function) -> None:
         """Note that the program reads a staged view or function, with those that this one names."""
@@ -366,10 +365,16 @@ class Sources:
             base += "_"
         return base
 
-    def free_call_name(self, function: str) -> str:
-        """An unused name to replace a call of a stateful processor."""
-        names = (function if n == 1 else f"{function}_{n}" for n in count(1))
-        return next(n for n in names if n.casefold() not in self.calls and not self.catalog.reads(n))
+    def define(self, base: str, node: Node, shape: Shape) -> str:
+        """Define a console relation as a variable of the program. Returns the unused name, based on this one,
+        that replaces it in the query.
+        """
+        names = (base if n == 1 else f"{base}_{n}" for n in count(1))
+        name = next(n for n in names if n.casefold() not in self.calls and not self.catalog.reads(n))
+        of_name = self.free_variable(name)
+        self.program.append(Assign(of_name, node))
+        self.calls[name.casefold()] = Var(of_name), shape
+        return name
 
     def register_functions(self, calls: Iterable[Call]) -> None:
         """Register with Spark the functions written in Python among these calls, and the live tables that
@@ -420,11 +425,14 @@ class Sources:
             name = entry.name if entry else name
             node, shape = self.relation(name)
             streaming = streaming or shape.streaming
-            in_spark = self.catalog.instead.get(name.casefold(), name)
-            if in_spark.casefold() not in self.views:
-                self.views.add(in_spark.casefold())
-                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(in_spark))))
+            self._register(self.catalog.instead.get(name.casefold(), name), node)
         return streaming
+
+    def _register(self, name: str, rows: Node) -> None:
+        """Register rows as a temporary view, once."""
+        if name.casefold() not in self.views:
+            self.views.add(name.casefold())
+            self.program.append(Assign("", rows.call("createOrReplaceTempView", quote_name(name))))
 
 
 def _within(span: Span, outer: Span) -> bool:

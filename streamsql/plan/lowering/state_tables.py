@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streamsql.calls import Assign, Call, Node, Program, Var, calls_in, lit
+from streamsql.calls import Node, Program, Var, call, calls_in
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import RuleFault, Span, SyntaxFault
@@ -121,26 +121,21 @@ def lower_state(own: ConsoleRelation, sources: Sources) -> str:
     """Define a state as a variable of the program. Returns its name in sources."""
     table = state_table(own)
     base = f"{table.owner.query}_state" if table.owner.query else "checkpoint_state"
-    name = sources.free_call_name(base)
-    variable = sources.free_variable(name)
-    sources.program.append(Assign(variable, _read(table, sources)))
-    sources.calls[name.casefold()] = Var(variable), Shape()
     sources.states.append(table.span)
-    return name
+    return sources.define(base, _read(table, sources), Shape())
 
 
 def _read(table: StateTable, sources: Sources) -> Node:
     folder = checkpoint_of(table.owner, sources.catalog, sources.places)
     if table.metadata:
         return Var("spark").attr("read").call("format", "state-metadata").call("load", folder)
-    raw = [("raw", lit(True))] if table.raw else []
-    options = [(key, lit(value)) for key, value in table.options.items()]
-    return Call(Var(READER), (Var("spark"), lit(folder)), (*raw, *options))
+    raw = {"raw": True} if table.raw else {}
+    return call(READER, Var("spark"), folder, **raw, **table.options)
 
 
 def reads_state(program: Program) -> bool:
     """Whether a program reads the state of a query."""
-    return any(call.function == Var(READER) for call in calls_in(program))
+    return any(c.function == Var(READER) for c in calls_in(program))
 
 
 def checkpoint_of(owner: Owner, catalog: Catalog, places: Places) -> str:

@@ -52,12 +52,7 @@ def lower_call(own: ConsoleRelation, query: Query, sources: Sources) -> str | No
     if function is None or function.kind not in ("processor", ""):
         return None
     sources.use(function)
-    node, shape = _lower_call(function, own, query, sources)
-    call_name = sources.free_call_name(function.name)
-    variable = sources.free_variable(call_name)
-    sources.program.append(Assign(variable, node))
-    sources.calls[call_name.casefold()] = Var(variable), shape
-    return call_name
+    return sources.define(function.name, *_lower_call(function, own, query, sources))
 
 
 def _lower_call(

@@ -33,7 +33,6 @@ from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
 from streamsql.plan.statements.staged_inserts import (
     insert_in_stages,
-    insert_with_stages,
     may_run_in_stages,
 )
 
@@ -60,11 +59,7 @@ def _insert(statement: Insert, context: Context) -> Plan:
     if len(targets) == 1 and isinstance(targets[0], Stream):
         return _insert_values(statement, targets[0], context)
     sinks = () if targets == [None] else _sinks(statement, context)
-    try:
-        plan = _insert_select(statement, sinks, context)
-    except RuleFault as fault:
-        return insert_in_stages(statement, sinks, context, fault)
-    return insert_with_stages(plan, statement, sinks, context)
+    return insert_in_stages(lambda: _insert_select(statement, sinks, context), statement, sinks, context)
 
 
 def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from streamsql.connectors import debezium
@@ -30,22 +31,24 @@ from streamsql.plan.statements.staged import (
 )
 
 
-def insert_in_stages(statement: Insert, sinks: tuple[Sink, ...], context: Context, fault: RuleFault) -> Run:
-    """The plan of an INSERT that is refused. Raises the fault where it does not run in stages, with another
-    way where there is one.
+def insert_in_stages(
+    planned: Callable[[], Plan], statement: Insert, sinks: tuple[Sink, ...], context: Context
+) -> Plan:
+    """The plan of an INSERT: in stages where it is refused, and with stages that run if Spark refuses a query
+    that only Spark reads. Raises the fault of one that does not run in stages, with another way where there
+    is one.
     """
-    if statement.output_mode is not None or fault.code not in REFUSED or not sinks:
-        raise fault
-    if _runs_by_itself(statement, sinks, context):
-        query = query_of_changes(statement, sinks[0], context)
-        plan = staged(query, sinks[0], statement.query, context, fault, inserts=True)
-        return beginning(plan, statement.begins)
-    _hint_at_stages(fault, statement, sinks, context)
-    raise fault
-
-
-def insert_with_stages(plan: Plan, statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Plan:
-    """The plan of an INSERT with what runs if Spark refuses a query that only Spark reads."""
+    try:
+        plan = planned()
+    except RuleFault as fault:
+        if statement.output_mode is not None or fault.code not in REFUSED or not sinks:
+            raise
+        if _runs_by_itself(statement, sinks, context):
+            query = query_of_changes(statement, sinks[0], context)
+            refresh = staged(query, sinks[0], statement.query, context, fault, inserts=True)
+            return beginning(refresh, statement.begins)
+        _hint_at_stages(fault, statement, sinks, context)
+        raise
     if not isinstance(plan, Run) or isinstance(plan, Refresh) or statement.output_mode is not None:
         return plan
     if not sinks or (plan.shape.complete and not joins_in_the_optimizer(read_query(statement.query.text))):
