@@ -51,6 +51,16 @@ def stages(select: str) -> list[str]:
     return [stage.query.text for stage in run.stages]
 
 
+def test_retain_of_an_insert_limits_the_stages_that_run_if_spark_refuses_it() -> None:
+    run = planned(
+        "INSERT INTO levels RETAIN 5 ROWS SELECT region, grouping_id() AS level, count(*) AS c FROM visits "
+        "GROUP BY GROUPING SETS ((region), ());"
+    )
+    assert isinstance(run, Run) and isinstance(run.otherwise, Refresh)
+    assert run.otherwise.query.retain == 5
+    assert [stage.sink.retain for stage in run.otherwise.stages] == [5]
+
+
 def branches(select: str, count: int) -> str:
     return " UNION ALL ".join(select.format(i=i) for i in range(count))
 

@@ -54,7 +54,8 @@ def insert_in_stages(
     if not sinks or (plan.shape.complete and not joins_in_the_optimizer(read_query(statement.query.text))):
         return plan
     if _runs_by_itself(statement, sinks, context):
-        run = with_stages(plan, plan.query, sinks[0], statement.query, context, inserts=True)
+        query = replace(plan.query, retain=statement.retain or 0)
+        run = with_stages(plan, query, sinks[0], statement.query, context, inserts=True)
         return beginning(run, statement.begins)
     hint = RuleFault("", code=next(iter(REFUSED)))
     _hint_at_stages(hint, statement, sinks, context)
