@@ -189,7 +189,12 @@ class Relations(HiddenKeys):
         """
         table = window_tables.window_table(self.read.text, own.node)
         self.carries_time = False  # this table adds a window_time of its own
-        frame, name = self.window_input(own)
+        place, name = table.source.span, table.source_name
+        if name:
+            written = self.read.text[place.start : place.end]
+            frame = self.named(name, written, place, False, None)
+        else:
+            frame, name = self.inner_query(place), ANONYMOUS
         self.sources.note(table.note)
         frame = Frame(frame.node, frame.shape, window=table)
         if table.session:
@@ -209,18 +214,6 @@ class Relations(HiddenKeys):
             expr(f"window_time(__window) AS {window_tables.TIME}"),
         )
         return replace(frame, node=node.call("drop", "__window"), shape=shape), name
-
-    def window_input(self, own: ConsoleRelation) -> tuple[Frame, str]:
-        """The input of a window table: TABLE t or TABLE (SELECT …)."""
-        call = own.node.get("WindowCall")
-        data = call.get("Data") if call else None
-        assert data
-        query, named = data.get("Query"), data.get("RelationName")
-        if named:
-            written = self.read.text[named.span.start : named.span.end]
-            return self.named(named.value, written, named.span, False, None), named.value
-        assert query
-        return self.inner_query(query.span), ANONYMOUS
 
     def inner_query(self, span: Span) -> Frame:
         """A query inside a console relation."""

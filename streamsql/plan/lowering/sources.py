@@ -72,8 +72,8 @@ def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
         streams = [s for s in map(catalog.streams.get, new) if s is not None]
         tables = [table for table in map(catalog.tables.get, new) if table is not None]
         views = [view for table in tables if (view := stream_of_view(table, catalog))]
-        new = set().union(*(read_query(view.query).words for view in views))
-        for stream in streams:
+        new = set[str]()
+        for stream in (*streams, *views):
             watermark = stream.watermark
             if stream.query:
                 new |= read_query(stream.query).words

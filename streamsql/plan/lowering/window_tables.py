@@ -26,12 +26,20 @@ _LENGTHS = {"TUMBLE": ("SIZE", "OFFSET"), "HOP": ("SLIDE", "SIZE", "OFFSET"), "S
 
 @dataclass(frozen=True)
 class WindowTable:
-    """A window table. call: Spark's function for it; keys: the columns of PARTITION BY, case-folded."""
+    """A window table. call: Spark's function for it; keys: the columns of PARTITION BY, case-folded; source:
+    what it reads, the name of a relation or a query.
+    """
 
     kind: str
     call: str
     keys: frozenset[str]
     span: Span
+    source: Node
+
+    @property
+    def source_name(self) -> str:
+        """The name of the relation that it reads; "" for a query."""
+        return self.source.value if self.source.name == "RelationName" else ""
 
     @property
     def window(self) -> Expression:
@@ -100,7 +108,9 @@ def window_table(text: str, node: Node) -> WindowTable:
         places = [named["SIZE"], named.get("SLIDE") or named["SIZE"], named.get("OFFSET", "")]
         shown = places[:1] if kind == "TUMBLE" and not places[2] else [p for p in places if p]
         window = f"window({', '.join([stamp, *map(quote, shown)])})"
-    return WindowTable(kind, window, keys, node.span)
+    source_node = data.get("RelationName") or data.get("Query")
+    assert source_node
+    return WindowTable(kind, window, keys, node.span, source_node)
 
 
 def _length(node: Node, time: str) -> tuple[str, str]:

@@ -85,11 +85,8 @@ def shape_as_declared(shape: Shape, columns: tuple[Column, ...], given: tuple[st
     given = given or tuple(c.name for c in columns)
     if not given:
         return shape
-    current = shape.columns or shape.items
-    if len(current) != len(given):
-        names: dict[str, str] = {}
-    else:
-        names = dict(zip((c.casefold() for c in current), given, strict=True))
+    current = [c.casefold() for c in shape.columns or shape.items]
+    names = dict(zip(current, given, strict=True)) if len(current) == len(given) else {}
     renamed = shape.with_keys(lambda key: key if key in shape.hidden else names.get(key.casefold()))
     return replace(renamed, columns=tuple(c.name for c in columns) or given)
 

@@ -8,7 +8,7 @@ places that read the stream so, with the rows that any of them needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from streamsql.catalog import Catalog
@@ -22,6 +22,9 @@ from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.lowering.window_tables import window_table
+
+Ctes = tuple[tuple[str, str], ...]
+"""WITH queries: the folded name of each, and the whole as it is written."""
 
 
 class CannotSplit(Exception):
@@ -111,14 +114,14 @@ class _Splitter:
         self.stages: dict[str, str | _Rows] = {}
         self.hidden = frozenset[str]()
 
-    def text_over_stages(self, text: str, ctes: tuple[str, ...] = (), *, top: bool = False) -> str:
-        """A query with its stages in place of its parts. ctes: the WITH queries around it, as written; they
-        hide streams of their names.
+    def text_over_stages(self, text: str, ctes: Ctes = (), *, top: bool = False) -> str:
+        """A query with its stages in place of its parts. ctes: the WITH queries around it; they hide streams
+        of their names.
         """
         query = read_query(text)
         if len(query.own_clauses) > sum(own.kind == "WindowTable" for own in query.own):
             raise CannotSplit("it has clauses that Spark does not have over tables")
-        around, self.hidden = self.hidden, frozenset(map(_cte_name, ctes))
+        around, self.hidden = self.hidden, frozenset(name for name, _ in ctes)
         try:
             if query.body is None:
                 return self.unread(query)
@@ -155,16 +158,16 @@ class _Splitter:
     # ---- the parts ------------------------------------------------------------------------
 
     def body(
-        self, query: Query, body: Body, ctes: tuple[str, ...], edits: dict[Span, str], *, top: bool = False
+        self, query: Query, body: Body, ctes: Ctes, edits: dict[Span, str], *, top: bool = False
     ) -> None:
-        """ctes: the WITH queries that may be named in it, as written."""
+        """ctes: the WITH queries that may be named in it."""
         if not self.reads_stream(query, body.span):
             return
         if not top and self.as_stage(query, body.span, ctes, edits):
             return
         for cte in body.ctes:
             self.body(query, cte.query, ctes, edits)
-            ctes = (*ctes, query.text[cte.span.start : cte.span.end])
+            ctes = (*ctes, (cte.name.casefold(), query.text[cte.span.start : cte.span.end]))
         terms = (body.term, *(tail.term for tail in body.tails))
         for term in terms:
             if isinstance(term, Body):
@@ -177,22 +180,22 @@ class _Splitter:
                 else:
                     edits |= keys
 
-    def as_stage(self, query: Query, span: Span, ctes: tuple[str, ...], edits: dict[Span, str]) -> bool:
+    def as_stage(self, query: Query, span: Span, ctes: Ctes, edits: dict[Span, str]) -> bool:
         """Make a part a stage, if it can be one."""
         part = self.alone(query.text[span.start : span.end], ctes)
         if part:
             edits[span] = part
         return bool(part)
 
-    def alone(self, text: str, ctes: tuple[str, ...]) -> str:
+    def alone(self, text: str, ctes: Ctes) -> str:
         """A part as the SELECT of its stage; "" where it cannot be one."""
-        if self.names_any(text, ctes):
-            text = f"WITH {', '.join(ctes)} {text}"
+        if read_query(text).words & {name for name, _ in ctes}:
+            text = f"WITH {', '.join(written for _, written in ctes)} {text}"
         if not stands_alone(read_query(text), self.columns) or not self.runs(text):
             return ""
         return f"SELECT * FROM {self.stage(text)}"
 
-    def block(self, query: Query, block: Block, ctes: tuple[str, ...], edits: dict[Span, str]) -> None:
+    def block(self, query: Query, block: Block, ctes: Ctes, edits: dict[Span, str]) -> None:
         inside = [r.span for r in block.relations]
         for relation in block.relations:
             if relation.query is not None:
@@ -269,30 +272,21 @@ class _Splitter:
             f"(SELECT *, {watermark.computed.text} AS {quote_name(watermark.column.value)} FROM {query_over})"
         )
 
-    def window_table(
-        self, query: Query, relation: Relation, ctes: tuple[str, ...], edits: dict[Span, str]
-    ) -> None:
+    def window_table(self, query: Query, relation: Relation, ctes: Ctes, edits: dict[Span, str]) -> None:
         """Keep the rows that a window table reads. Over tables, TUMBLE and HOP become calls of window()."""
         own = relation.own
         if own is None or own.kind != "WindowTable":
             raise CannotSplit("a stateful processor is in its FROM")
-        call = own.node.get("WindowCall")
-        data = call.get("Data") if call else None
-        assert data
-        named, inner = data.get("RelationName"), data.get("Query")
-        place, default = data.span, ""
-        if named is not None:
-            place, default = named.span, named.value
-            source = quote_name(named.value)
-            if self.is_stream(named.value):
-                source = self.rows(named.value, columns=self.columns_in(query, named.value))
-        else:
-            assert inner is not None
-            place = inner.span
-            text = query.text[inner.span.start : inner.span.end]
-            source = self.alone(text, ctes) or self.text_over_stages(text, ctes)
-        alias = f" AS {quote_name(default)}" if default and not relation.alias else ""
         table = window_table(query.text, own.node)
+        place, default = table.source.span, table.source_name
+        text = query.text[place.start : place.end]
+        if not default:
+            source = self.alone(text, ctes) or self.text_over_stages(text, ctes)
+        elif self.is_stream(default):
+            source = self.rows(default, columns=self.columns_in(query, default))
+        else:
+            source = quote_name(default)
+        alias = f" AS {quote_name(default)}" if default and not relation.alias else ""
         if table.session:
             edits[place] = source
             return
@@ -331,10 +325,6 @@ class _Splitter:
         text = query.text[span.start : span.end]
         names = [n.name for n in query.relations if _within(n.span, span)]
         return any(map(self.is_stream, names)) or bool(ctes & read_query(text).words)
-
-    def names_any(self, text: str, ctes: Iterable[str]) -> bool:
-        """Whether a part may name one of these WITH queries."""
-        return bool(read_query(text).words & set(map(_cte_name, ctes))) if ctes else False
 
     def columns(self, name: str) -> tuple[str, ...] | None:
         entry = self.catalog.relation(name)
@@ -387,12 +377,6 @@ def _sorting(body: Body, block: Block) -> dict[Span, str] | None:
         if written:
             edits[key.expression.span] = written
     return edits
-
-
-def _cte_name(cte: str) -> str:
-    """The name, case-folded, of a WITH query as it is written."""
-    body = read_query(f"WITH {cte} SELECT 1").body
-    return body.ctes[0].name.casefold() if body else ""
 
 
 def _with_queries(query: Query, ctes: Mapping[str, str], edits: dict[Span, str]) -> str:
