@@ -10,7 +10,7 @@ from typing import Any
 from streamsql.definitions import Stream
 from streamsql.errors import Span, did_you_mean
 from streamsql.features.why import proposals
-from streamsql.features.why.verdict import Fact, Verdict, some
+from streamsql.features.why.verdict import Fact, Verdict, silent, situation, some
 from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Join
@@ -22,20 +22,16 @@ from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.evidence.selects import Part, changed
 
 
-def filtered_out(evidence: Evidence) -> Verdict | None:
+def _parts(evidence: Evidence) -> list[Part]:
+    return evidence.query_parts
+
+
+@situation("FILTERED_OUT", silent, of=_parts)
+def filtered_out(evidence: Evidence, part: Part) -> Verdict | None:
     """(d) Of the rows that a SELECT reads, its WHERE keeps none, or of its groups its HAVING."""
-    if not evidence.silent:
-        return None
-    for part in evidence.query_parts:
-        if part.conditions and part.source:
-            verdict = _of_part(evidence, part)
-            if verdict:
-                return verdict
-        if part.block.having and not part.stream and not evidence.query.together:
-            verdict = _of_groups(evidence, part)
-            if verdict:
-                return verdict
-    return None
+    verdict = _of_part(evidence, part) if part.conditions and part.source else None
+    groups = part.block.having and not part.stream and not evidence.query.together
+    return verdict or (_of_groups(evidence, part) if groups else None)
 
 
 def _of_groups(evidence: Evidence, part: Part) -> Verdict | None:
@@ -49,7 +45,6 @@ def _of_groups(evidence: Evidence, part: Part) -> Verdict | None:
         return None
     condition = having.expression.text
     return Verdict(
-        situation="FILTERED_OUT",
         sentence=f"HAVING drops all rows: {count(groups['n'], 'group')}, none with {condition}",
         facts=(("groups", groups["n"]), ("groups with " + condition, 0)),
         proposal=proposals.requeried(evidence, every),
@@ -71,7 +66,6 @@ def _of_part(evidence: Evidence, part: Part) -> Verdict | None:
     where = f" of stream {part.stream}" if part.stream else ""
     alone = f"{culprits[0].text} keeps none of them" if not fewest else "no row meets all its conditions"
     return Verdict(
-        situation="FILTERED_OUT",
         sentence=f"the filter{where} drops all rows: {count(row['n'], 'row')} in, 0 out; {alone}",
         facts=tuple(facts),
         proposal=_without(evidence, part, culprits, better),
@@ -144,18 +138,14 @@ class _Sides:
     ranges: list[tuple[Expression, Expression]]
 
 
-def no_partner(evidence: Evidence) -> Verdict | None:
+@situation("NO_JOIN_PARTNER", silent, of=_parts)
+def no_partner(evidence: Evidence, part: Part) -> Verdict | None:
     """(e) The first join of a SELECT has rows on both sides and no pair of them."""
-    if not evidence.silent:
+    join = next(iter(part.block.joins), None)
+    if join is None or join.kind not in ("inner", "left_semi"):
         return None
-    for part in evidence.query_parts:
-        joins = part.block.joins
-        if joins and joins[0].kind in ("inner", "left_semi") and joins[0].condition is not None:
-            sides = _sides(evidence, part, joins[0])
-            verdict = _of_sides(evidence, part, sides) if sides and sides.equal else None
-            if verdict:
-                return verdict
-    return None
+    sides = _sides(evidence, part, join)
+    return _of_sides(evidence, part, sides) if sides and sides.equal else None
 
 
 def _sides(evidence: Evidence, part: Part, join: Join) -> _Sides | None:
@@ -221,7 +211,6 @@ def _empty_side(evidence: Evidence, part: Part, counts: list[int], facts: list[F
     name = part.block.relations[counts.index(0)].name
     stream = evidence.parts.catalog.streams.get(name.casefold())
     return Verdict(
-        situation="NO_JOIN_PARTNER",
         sentence=f"the join finds no partner: {name} has no rows",
         facts=tuple(facts),
         proposal=f"WHY STREAM {quote_name(stream.name)};" if stream else "",
@@ -246,7 +235,6 @@ def _no_key(evidence: Evidence, part: Part, sides: _Sides, facts: list[Fact]) ->
         edits = [(key.span, forms.format(key.text)) for key in (a, b)]
         proposal = proposals.requeried(evidence, changed(part.text, edits)) if not part.stream else proposal
     return Verdict(
-        situation="NO_JOIN_PARTNER",
         sentence=f"the join finds no partner: no value of {a.text} is one of {b.text}",
         facts=tuple(facts),
         proposal=proposal,
@@ -294,7 +282,6 @@ def _no_range(
         edit = (low.span, f"{low.text} - {wider}") if keep_high else (high.span, f"{high.text} + {wider}")
         proposal = proposals.requeried(evidence, changed(part.text, [edit]))
     return Verdict(
-        situation="NO_JOIN_PARTNER",
         sentence="the join finds no partner: rows have equal keys, but "
         f"{low.text} <= {high.text} is true for none of them; the closest pair of rows misses the range by "
         f"{length(seconds)}",

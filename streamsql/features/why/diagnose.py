@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamsql.definitions import Stream
-from streamsql.features.why.condition_situations import filtered_out, no_partner
-from streamsql.features.why.outcome_situations import (
-    grows,
-    not_running,
-    nothing_wrong,
-    seen_before,
-    unexplained,
-    waits_in_state,
-    written_elsewhere,
-)
-from streamsql.features.why.row_situations import (
-    some_late,
-    some_malformed,
-    some_without_time,
-    still_open,
-    unreadable,
-)
-from streamsql.features.why.source_situations import (
-    all_read_before,
-    no_data,
-    not_read_yet,
-    not_received,
-    older_checkpoint,
-)
-from streamsql.features.why.time_situations import held_before, rows_late, watermark_stands, window_not_closed
-from streamsql.features.why.unread_files import changed_files, hidden_by_log, too_old
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why import condition_situations as conditions
+from streamsql.features.why import outcome_situations as outcomes
+from streamsql.features.why import row_situations as rows
+from streamsql.features.why import source_situations as sources
+from streamsql.features.why import time_situations as times
+from streamsql.features.why import unread_files as files
+from streamsql.features.why.verdict import Fact, Situation, Verdict
 from streamsql.features.why.wrong_times import wrong_times
 from streamsql.guard import informing
 from streamsql.language.tokens import quote_name
@@ -42,49 +22,62 @@ from streamsql.runtime.evidence.evidence import Evidence, StreamEvidence
 from streamsql.runtime.evidence.probes import PATIENCE
 from streamsql.runtime.queries.facts import accounted
 
-Situation = Callable[[Evidence], Verdict | None]
-
 SITUATIONS: tuple[Situation, ...] = (
-    not_running,
-    not_received,
-    no_data,
-    hidden_by_log,
-    too_old,
-    changed_files,
-    older_checkpoint,
-    not_read_yet,
-    unreadable,
+    outcomes.not_running,
+    sources.not_received,
+    sources.no_data,
+    files.hidden_by_log,
+    files.too_old,
+    files.changed_files,
+    sources.older_checkpoint,
+    sources.not_read_yet,
+    rows.null_times,
+    rows.unreadable,
     wrong_times,
-    filtered_out,
-    no_partner,
-    rows_late,
-    watermark_stands,
-    window_not_closed,
-    waits_in_state,
-    some_late,
-    some_malformed,
-    some_without_time,
-    seen_before,
-    held_before,
-    all_read_before,
-    grows,
-    still_open,
-    written_elsewhere,
-    nothing_wrong,
+    conditions.filtered_out,
+    conditions.no_partner,
+    times.rows_late,
+    times.watermark_stands,
+    times.window_not_closed,
+    outcomes.waits_in_state,
+    rows.some_late,
+    rows.some_malformed,
+    rows.some_without_time,
+    outcomes.seen_before,
+    times.held_before,
+    sources.all_read_before,
+    outcomes.grows,
+    rows.still_open,
+    outcomes.written_elsewhere,
+    outcomes.nothing_wrong,
 )
 """Nearest to the source first."""
 
-LOSSES = (hidden_by_log, too_old, changed_files, some_late, some_malformed, some_without_time)
+LOSSES = (
+    files.hidden_by_log,
+    files.too_old,
+    files.changed_files,
+    rows.some_late,
+    rows.some_malformed,
+    rows.some_without_time,
+)
 """Situations in which rows are lost, whatever else holds."""
-_ALSO = (*LOSSES, not_received, held_before, all_read_before, watermark_stands, window_not_closed)
+_ALSO = (
+    *LOSSES,
+    sources.not_received,
+    times.held_before,
+    sources.all_read_before,
+    times.watermark_stands,
+    times.window_not_closed,
+)
 """Situations that may hold beside another one, and are told in a fact then; none of them reads much."""
 
 
 def diagnose(evidence: Evidence) -> Verdict:
     """Why a query gives no rows. Raises Cancelled."""
-    verdict = _first(evidence, SITUATIONS)
+    verdict = next(_holding(evidence, SITUATIONS), None)
     if verdict is None:
-        return _with_account(evidence, unexplained(evidence))
+        return _with_account(evidence, outcomes.unexplained(evidence))
     more = (*_beside(evidence, verdict), *_not_examined(evidence))
     return _with_account(evidence, replace(verdict, facts=(*verdict.facts, *more)))
 
@@ -98,21 +91,21 @@ def _with_account(evidence: Evidence, verdict: Verdict) -> Verdict:
 
 def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evidence]) -> Verdict:
     """The same of a stream by itself. reading: the queries that read it, which may have lost rows of it."""
-    alone = () if reading else (hidden_by_log, too_old)  # a query knows which files it has read
-    verdict = _first(evidence, (not_received, no_data, *alone, unreadable, wrong_times))
-    verdict = verdict or _lost_by(reading, stream) or _first(evidence, (filtered_out,))
+    alone = () if reading else (files.hidden_by_log, files.too_old)  # a query knows which files it has read
+    own = (sources.not_received, sources.no_data, *alone, rows.null_times, rows.unreadable, wrong_times)
+    verdict = next(_holding(evidence, own), None) or _lost_by(reading, stream)
+    verdict = verdict or next(_holding(evidence, (conditions.filtered_out,)), None)
     runs = [query.name for query in reading if query.running is not None and not query.running.over]
     return verdict or _content(evidence, stream, runs)
 
 
-def _first(evidence: Evidence, situations: Sequence[Situation]) -> Verdict | None:
-    """The first situation that holds. Raises Cancelled."""
+def _holding(evidence: Evidence, situations: Iterable[Situation]) -> Iterator[Verdict]:
+    """The verdicts of the situations that hold. Raises Cancelled."""
     for situation in situations:
         evidence.parts.cancel.check()
         verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
         if verdict is not None:
-            return verdict
-    return None
+            yield verdict
 
 
 def _lost_by(reading: list[Evidence], stream: Stream) -> Verdict | None:
@@ -136,12 +129,10 @@ def _content(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Ve
             facts.append(("newest event time", shown(time.newest, evidence.zone)))
             facts.append(("delay", length(time.delay)))
     if row is None:
-        why = (
-            "its rows cannot be counted: they are only read as they come"
-            if evidence.probes.unreadable
-            else ("its rows could not be counted within a few seconds")
-        )
-        return Verdict(situation="NOT_EXPLAINED", sentence=f"{stream.name}: {why}", facts=tuple(facts))
+        why = "its rows could not be counted within a few seconds"
+        if evidence.probes.unreadable:
+            why = "its rows cannot be counted: they are only read as they come"
+        return Verdict(f"{stream.name}: {why}", tuple(facts), situation="NOT_EXPLAINED")
     return Verdict(
         situation="NOTHING_WRONG",
         sentence=f"nothing is wrong with {stream.name}: it has {count(row[0], 'row')} now",
@@ -153,8 +144,7 @@ def _content(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Ve
 
 def losses(evidence: Evidence) -> list[Verdict]:
     """Each way in which a query loses rows, the nearest to the source first. Raises Cancelled."""
-    found = (informing(lambda: situation(evidence), None) for situation in LOSSES)  # noqa: B023 - called at once
-    return [verdict for verdict in found if verdict is not None]
+    return list(_holding(evidence, LOSSES))
 
 
 def _not_examined(evidence: Evidence) -> list[Fact]:
@@ -167,11 +157,8 @@ def _beside(evidence: Evidence, verdict: Verdict) -> list[Fact]:
     """What else holds."""
     if verdict.healthy or verdict.situation == "EVENT_TIME_WRONG":
         return []
-    also: dict[str, str] = {}
-    for situation in _ALSO:
-        if situation is some_late and verdict.situation == "ROWS_LATE":
-            continue  # it reads the data once more
-        other = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
-        if other is not None and other.situation != verdict.situation:
-            also.setdefault(other.situation, other.sentence)
-    return [("also", sentence) for sentence in also.values()]
+    late = verdict.situation == "ROWS_LATE"  # rows.some_late reads the data once more
+    also = {verdict.situation: verdict.sentence}
+    for other in _holding(evidence, (s for s in _ALSO if not (late and s is rows.some_late))):
+        also.setdefault(other.situation, other.sentence)
+    return [("also", sentence) for sentence in list(also.values())[1:]]

@@ -11,9 +11,10 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import Span
 from streamsql.features.why import proposals
 from streamsql.features.why.time_situations import clock, moving_on
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.verdict import Fact, Verdict, silent, situation, were
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name
+from streamsql.plan.plans import Target
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
@@ -25,6 +26,7 @@ from streamsql.runtime.queries.facts import JOIN, OUTER
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 
 
+@situation("NOT_RUNNING")
 def not_running(evidence: Evidence) -> Verdict | None:
     """(l) The query failed, was stopped, or waits for its restart."""
     running, status = evidence.running, evidence.status
@@ -51,7 +53,6 @@ def not_running(evidence: Evidence) -> Verdict | None:
         proposal = running.fault.hint if limited else f"{setting}{proposals.started(evidence)}"
         facts = [fact for fact in facts if fact[0] != "hint" or proposal not in str(fact[1])]
         return Verdict(
-            situation="NOT_RUNNING",
             sentence=running.fault.message,
             facts=_filled([*facts, *_changed(evidence)]),
             proposal=proposal,
@@ -60,7 +61,6 @@ def not_running(evidence: Evidence) -> Verdict | None:
         return None if evidence.took_input else _finished_empty(evidence, facts)
     changed = ", and has changed since its checkpoint was created"
     return Verdict(
-        situation="NOT_RUNNING",
         sentence=f"{evidence.name} is stopped"
         + (changed if evidence.changed else ": it reads nothing until it is started"),
         facts=_filled([*facts, *_changed(evidence)]),
@@ -79,7 +79,6 @@ def _of_another_console(evidence: Evidence) -> Verdict:
     facts: list[Fact] = [("status", past.status), ("since", past.since), ("error", past.error)]
     elsewhere = "elsewhere" in evidence.status
     return Verdict(
-        situation="NOT_RUNNING",
         sentence=f"{evidence.name} does not run in this console: it is {evidence.status}",
         facts=_filled([*facts, *([] if elsewhere else _changed(evidence))]),
         proposal="" if elsewhere else proposals.started(evidence),
@@ -89,7 +88,6 @@ def _of_another_console(evidence: Evidence) -> Verdict:
 def _finished_empty(evidence: Evidence, facts: list[Fact]) -> Verdict:
     trigger = evidence.query.trigger
     return Verdict(
-        situation="NOT_RUNNING",
         sentence=f"{evidence.name} has ended: its trigger, {trigger.sql() if trigger else 'default'}, found "
         "nothing new to read",
         facts=_filled(facts),
@@ -104,16 +102,11 @@ def _filled(facts: list[Fact]) -> tuple[Fact, ...]:
 # ---- rows that are elsewhere --------------------------------------------------------------------
 
 
-def written_elsewhere(evidence: Evidence) -> Verdict | None:
+@situation("ROWS_WRITTEN", lambda evidence: evidence.took_input, of=lambda evidence: evidence.plan.targets)
+def written_elsewhere(evidence: Evidence, target: Target) -> Verdict | None:
     """(n) The sink took the rows: they are in a folder or a topic."""
-    if not evidence.took_input:
-        return None
-    for target in evidence.plan.targets:
-        sink = target.sink
-        verdict = _of_folder(evidence, sink) if sink.option("path") else _of_topic(evidence, sink)
-        if verdict:
-            return verdict
-    return None
+    sink = target.sink
+    return _of_folder(evidence, sink) if sink.option("path") else _of_topic(evidence, sink)
 
 
 def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
@@ -132,7 +125,6 @@ def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
         return None
     newest = datetime.fromtimestamp(max(files_of_sink.matching.values())).isoformat(" ", "seconds")
     return Verdict(
-        situation="ROWS_WRITTEN",
         sentence=f"nothing is wrong: the rows are in {path}, {count(rows[0][0], 'row')} in "
         f"{count(len(files), 'file')}",
         facts=(("sink", f"{sink.name} ({sink.connector})"), ("newest file", newest)),
@@ -165,7 +157,6 @@ def _of_topic(evidence: Evidence, sink: Sink) -> Verdict | None:
     if sink.connector != "kafka" or not evidence.rows_out or evidence.silent:
         return None
     return Verdict(
-        situation="ROWS_WRITTEN",
         sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} went to the topic "
         f"{sink.option('topic')}",
         facts=(("sink", f"{sink.name} (kafka)"), *_newest(evidence)),
@@ -184,9 +175,10 @@ def _newest(evidence: Evidence) -> tuple[Fact, ...]:
 # ---- waiting, growing, well ---------------------------------------------------------------------
 
 
+@situation("ALL_SEEN_BEFORE", silent)
 def seen_before(evidence: Evidence) -> Verdict | None:
     """(j) A deduplication has seen all rows."""
-    if not evidence.silent or not evidence.rows_out and evidence.rows_out is not None:
+    if evidence.rows_out == 0:
         return None
     keys = [op for op in evidence.state if op.get("operatorName") in _DEDUPLICATION]
     newest: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
@@ -195,22 +187,21 @@ def seen_before(evidence: Evidence) -> Verdict | None:
     alone = newest["numInputRows"] == 1
     rows = "row has a key" if alone else f"{count(newest['numInputRows'], 'row')} have keys"
     return Verdict(
-        situation="ALL_SEEN_BEFORE",
         sentence=f"the newest {rows} that came out before: a deduplication emits each key once",
         facts=(("keys in state", keys[0].get("numRowsTotal", 0)),),
         proposal=f"SELECT * FROM STATE OF QUERY {quote_name(evidence.name)} LIMIT 10;",
     )  # fmt: skip
 
 
+@situation("STATE_WAITS", silent)
 def waits_in_state(evidence: Evidence) -> Verdict | None:
     """(j) Rows of an outer join wait until no partner can come any more."""
     joins = [op for op in evidence.state if op.get("operatorName") == JOIN]
     outer = any(op.kind == "join" and op.how in OUTER for op in evidence.plan.shape.ops)
-    if not evidence.silent or not joins or not outer or not joins[0].get("numRowsTotal"):
+    if not joins or not outer or not joins[0].get("numRowsTotal"):
         return None
     waiting = joins[0]["numRowsTotal"]
     return Verdict(
-        situation="STATE_WAITS",
         sentence=f"{count(waiting, 'row')} of the join {'waits' if waiting == 1 else 'wait'} in state: a row "
         "without partner is emitted once the watermark has passed its time range",
         facts=clock(evidence),
@@ -218,6 +209,7 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
     )
 
 
+@situation("STATE_GROWS")
 def grows(evidence: Evidence) -> Verdict | None:
     """(k) The state has grown with every micro-batch, and nothing removes rows from it."""
     with_rows = [r for r in evidence.reports if r.get("numInputRows")]
@@ -232,7 +224,6 @@ def grows(evidence: Evidence) -> Verdict | None:
     memory = sum(o.get("memoryUsedBytes", 0) for o in evidence.state)
     growth = (sizes[-1] - sizes[0]) / (len(sizes) - 1)
     return Verdict(
-        situation="STATE_GROWS",
         sentence=f"the state grows without bound: {count(sizes[-1], 'row')}, {growth:,.0f} more in each "
         "micro-batch, and no watermark ever removes one",
         facts=(("state memory", f"{memory:,} bytes"),),
@@ -298,6 +289,7 @@ def _with_range(evidence: Evidence) -> str:
     return ""
 
 
+@situation("NOTHING_WRONG")
 def nothing_wrong(evidence: Evidence) -> Verdict | None:
     """(p) Rows came out, and none that was read since waits."""
     if not evidence.rows_out or evidence.silent or not evidence.account.closes:
@@ -306,7 +298,6 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
     at = output.at if output is not None else None
     ago = brief(time.time() - at) if at else ""
     return Verdict(
-        situation="NOTHING_WRONG",
         sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out"
         + (f", the last {ago} ago" if ago else ""),
         healthy=True,
@@ -321,31 +312,23 @@ _EXAMINED = (
 
 def unexplained(evidence: Evidence) -> Verdict:
     """What is known where no situation holds."""
-    facts: list[Fact] = [
-        ("status", evidence.status),
-        ("examined", _EXAMINED),
-    ]
+    facts: list[Fact] = [("status", evidence.status), ("examined", _EXAMINED)]
     if evidence.probes.late:
         facts.append(("not examined", "the data could not be read within a few seconds"))
     if evidence.probes.unreadable:
         listed = ", ".join(sorted(evidence.probes.unreadable))
         facts.append(("not examined", f"the rows of a source that cannot be read again: {listed}"))
+    reason = "nothing that WHY examines explains it"
     if not evidence.took_input:
         sentence = f"{evidence.title} has read no rows yet"
     elif evidence.rows_out is None:
         rows = count(evidence.rows_in, "row") if evidence.rows_in else "its input"
-        was = "was" if evidence.rows_in < 2 else "were"
-        sentence = (
-            f"nothing that WHY examines is wrong: {rows} {was} read, and {evidence.query.sink} does not "
-        )
-        sentence += "tell how many came out"
+        sentence = f"nothing that WHY examines is wrong: {rows} {were(max(1, evidence.rows_in))} read, and "
+        sentence += f"{evidence.query.sink} does not tell how many came out"
     elif not evidence.rows_out:
-        sentence = (
-            f"none of the {count(evidence.rows_in, 'row')} that were read came out, and nothing that WHY"
-        )
-        sentence += " examines explains it"
+        rows = count(evidence.rows_in, "row")
+        sentence = f"none of the {rows} that were read came out, and {reason}"
     else:
-        sentence = f"{count(evidence.rows_out, 'row')} came out, and nothing since; nothing that WHY examines"
-        sentence += " explains it"
+        sentence = f"{count(evidence.rows_out, 'row')} came out, and nothing since; {reason}"
     proposal = "" if evidence.plan.transient else f"SHOW PROGRESS {quote_name(evidence.name)};"
-    return Verdict(situation="NOT_EXPLAINED", sentence=sentence, facts=tuple(facts), proposal=proposal)
+    return Verdict(sentence, tuple(facts), proposal, situation="NOT_EXPLAINED")

@@ -119,13 +119,16 @@ def state_shown(evidence: Evidence) -> str:
     return "" if evidence.plan.transient else join(f"SELECT * FROM STATE OF QUERY {name} LIMIT 10")
 
 
-def inserted(evidence: Evidence, stream: Stream, values: Mapping[str, str]) -> str:
-    """INSERT one row into a values stream, in a test GIVEN. values: SQL by the folded name of a column;
-    others are NULL, or where that is not allowed a value of their type.
-    """
-    listed = ", ".join(values.get(c.name.casefold(), _any_value(c)) for c in stream.columns)
+_SAMPLES = {"STRING": "'a'", "TIMESTAMP": "now()", "DATE": "current_date()", "BOOLEAN": "true"}
+
+
+def inserted(evidence: Evidence, stream: Stream) -> str:
+    """INSERT one row of some values into a values stream, in a test GIVEN."""
+    kinds = [column.type for column in stream.columns]
+    numbers = [f"CAST({'NULL' if any(s in kind for s in '<(') else '1'} AS {kind})" for kind in kinds]
+    listed = [_SAMPLES.get(kind.upper(), other) for kind, other in zip(kinds, numbers, strict=True)]
     head = "GIVEN" if evidence.parts.config.stand_ins else "INSERT INTO"
-    return join(f"{head} {quote_name(stream.name)} VALUES ({listed})")
+    return join(f"{head} {quote_name(stream.name)} VALUES ({', '.join(listed)})")
 
 
 def advanced(evidence: Evidence, moments: Mapping[Stream, str]) -> str:
@@ -182,15 +185,6 @@ def computed(stream: Stream, name: str, expression: str) -> Stream:
     watermark = stream.watermark
     delay = watermark.delay if watermark else "10 minutes"
     return replace(stream, watermark=Watermark(Name(name), delay, Fragment(expression)))
-
-
-def _any_value(column: Column) -> str:
-    if column.nullable:
-        return "NULL"
-    kind = column.type.upper()
-    if kind.startswith("TIMESTAMP"):
-        return "now()"
-    return "''" if kind == "STRING" else f"CAST(0 AS {column.type})"
 
 
 def _files(evidence: Evidence) -> bool:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from streamsql.connectors.rows import keeps_malformed
 from streamsql.definitions import ROW_FILES, Stream
 from streamsql.features.why import proposals
-from streamsql.features.why.time_situations import came_late, closing_window, late_facts, were
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.time_situations import closing_window, late_rows
+from streamsql.features.why.verdict import Fact, Verdict, silent, situation, streams, were
 from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Column, Watermark
 from streamsql.language.tokens import quote, quote_name
@@ -23,20 +23,11 @@ from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.evidence.evidence import EventTime, Evidence
 
 
-def unreadable(evidence: Evidence) -> Verdict | None:
+@situation("ROWS_UNREADABLE", silent, of=streams)
+def unreadable(evidence: Evidence, stream: Stream) -> Verdict | None:
     """(c) Rows arrive and cannot be read."""
-    if not evidence.silent:
-        return None
-    for event_time in evidence.event_times:
-        verdict = _null_times(evidence, event_time)
-        if verdict:
-            return verdict
-    for stream in evidence.streams:
-        checks = (_all_null, _malformed) if stream.connector == "csv" else (_malformed, _all_null)
-        verdict = next((v for check in checks if (v := check(evidence, stream))), None)
-        if verdict:
-            return verdict
-    return None
+    checks = (_all_null, _malformed) if stream.connector == "csv" else (_malformed, _all_null)
+    return next((v for check in checks if (v := check(evidence, stream))), None)
 
 
 def _malformed(evidence: Evidence, stream: Stream) -> Verdict | None:
@@ -50,7 +41,6 @@ def _malformed(evidence: Evidence, stream: Stream) -> Verdict | None:
         wider = proposals.with_column(wider, column.name, "STRING")
     change = proposals.replaced(evidence, wider) if wider is not stream else ""
     return Verdict(
-        situation="ROWS_UNREADABLE",
         sentence=f"none of the {count(evidence.rows_in, 'row')} of {stream.name} can be read as declared",
         facts=tuple(facts),
         proposal=change or f"SELECT * FROM {rejected} LIMIT 10;",
@@ -104,15 +94,15 @@ def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
         f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else _messages(stream)
     )
     return Verdict(
-        situation="ROWS_UNREADABLE",
         sentence=f"all columns of {stream.name} are NULL in {rows}: its data has other columns than declared",
         facts=(("rows examined", row["n"]), ("declared columns", ", ".join(c.name for c in stream.columns))),
         proposal=preview,
     )
 
 
-def _null_times(evidence: Evidence, event_time: EventTime) -> Verdict | None:
-    """The event time is NULL in so many rows that nothing can be emitted."""
+@situation("EVENT_TIME_UNREADABLE", silent, of=lambda evidence: evidence.event_times)
+def null_times(evidence: Evidence, event_time: EventTime) -> Verdict | None:
+    """(c) The event time is NULL in so many rows that nothing can be emitted."""
     column = quote_name(event_time.column)
     relation = quote_name(event_time.relation)
     row = evidence.probes.row(
@@ -130,7 +120,6 @@ def _null_times(evidence: Evidence, event_time: EventTime) -> Verdict | None:
             if how:
                 facts.append(("would be read by", how))
     return Verdict(
-        situation="EVENT_TIME_UNREADABLE",
         sentence=f"the event time {event_time.column} of {event_time.relation} is NULL in {row['bad']:,} of "
         f"{count(row['n'], 'row')}: those rows are in no window",
         facts=tuple(facts),
@@ -189,50 +178,38 @@ def _inside(watermark: Watermark) -> str:
     return next(iter(read_expression(watermark.computed.text).column_names()))
 
 
+@situation("ROWS_LATE", lambda evidence: bool(evidence.account.late))
 def some_late(evidence: Evidence) -> Verdict | None:
     """(h) Rows came behind the watermark, and others came out."""
-    late = evidence.account.late
-    if not late:
-        return None
-    facts, _, missed = late_facts(evidence)
-    late_rows = evidence.plan.late
-    what = f"written into {late_rows.sink.name}" if late_rows is not None else "dropped"
+    came, facts, _ = late_rows(evidence)
+    sink = evidence.plan.late.sink if evidence.plan.late is not None else None
+    what = f"written into {sink.name}" if sink is not None else "dropped"
     shown = ""
-    if late_rows is not None:
-        shown = (
-            proposals.join(f"SELECT * FROM {quote_name(late_rows.sink.name)} LIMIT 10")
-            if late_rows.sink.is_live
-            else ""
-        )
+    if sink is not None:
+        shown = f"SELECT * FROM {quote_name(sink.name)} LIMIT 10;" if sink.is_live else ""
     elif not evidence.plan.transient and not evidence.query.together:
         shown = proposals.join(f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)}")
-    return Verdict(
-        situation="ROWS_LATE",
-        sentence=f"{came_late(evidence)}{missed}, and {were(late)} {what}{came_out(evidence)}",
-        facts=facts,
-        proposal=shown,
-    )
+    return Verdict(sentence=f"{came} {what}{came_out(evidence)}", facts=facts, proposal=shown)
 
 
+@situation("ROWS_UNREADABLE", lambda evidence: bool(evidence.account.malformed))
 def some_malformed(evidence: Evidence) -> Verdict | None:
     """(c) Rows could not be read as declared, and others could."""
     bad = evidence.account.malformed
-    if not bad:
-        return None
-    streams = [s for s in evidence.streams if s.may_be_malformed]
-    names = " and ".join(s.name for s in streams) or "its streams"
-    into = ", ".join(sorted({s.malformed_sink for s in streams if s.malformed_sink}))
-    done = f"{were(bad)} {f'written into {into}' if into else 'skipped'}"
-    if any(map(keeps_malformed, streams)):
+    checked = [s for s in evidence.streams if s.may_be_malformed]
+    names = " and ".join(s.name for s in checked) or "its streams"
+    into = ", ".join(sorted({s.malformed_sink for s in checked if s.malformed_sink}))
+    done = f"{were(bad.number)} {f'written into {into}' if into else 'skipped'}"
+    if any(map(keeps_malformed, checked)):
         done = "the values that cannot be read are NULL"
-    first = f"SELECT * FROM {quote_name(f'{streams[0].name}$malformed')} LIMIT 10" if streams else ""
+    first = f"SELECT * FROM {quote_name(f'{checked[0].name}$malformed')} LIMIT 10" if checked else ""
     return Verdict(
-        situation="ROWS_UNREADABLE",
         sentence=f"{bad.of('row')} of {names} cannot be read as declared, and {done}{came_out(evidence)}",
         proposal=proposals.join(first),
     )
 
 
+@situation("EVENT_TIME_UNREADABLE")
 def some_without_time(evidence: Evidence) -> Verdict | None:
     """(c) The event time of rows is NULL: they are in no window."""
     times = event_times(evidence.reports) if any(op.window for op in evidence.plan.shape.ops) else None
@@ -240,7 +217,6 @@ def some_without_time(evidence: Evidence) -> Verdict | None:
         return None
     column = evidence.event_times[0].column if evidence.event_times else "the event time"
     return Verdict(
-        situation="EVENT_TIME_UNREADABLE",
         sentence=f"the event time {column} is NULL in {times.nulls_text} of {times.rows:,} rows: those rows "
         f"are in no window{came_out(evidence)}",
         facts=(("event time NULL", times.nulls_text),),
@@ -248,16 +224,13 @@ def some_without_time(evidence: Evidence) -> Verdict | None:
     )
 
 
+@situation("WINDOW_NOT_CLOSED")
 def still_open(evidence: Evidence) -> Verdict | None:
     """(f) Groups of append mode are open, though others came out. Nothing is wrong with that."""
     verdict = closing_window(evidence)
     if verdict is None:
         return None
-    return replace(
-        verdict,
-        sentence=f"{verdict.sentence}{came_out(evidence)}",
-        healthy=True,
-    )
+    return replace(verdict, sentence=f"{verdict.sentence}{came_out(evidence)}", healthy=True)
 
 
 def came_out(evidence: Evidence) -> str:

@@ -12,49 +12,46 @@ from typing import Any
 from streamsql.definitions import Stream
 from streamsql.errors import did_you_mean
 from streamsql.features.why import proposals
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.verdict import Fact, Verdict, are, goes_on, situation, streams, unfed, were
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.results import counted as count
 from streamsql.runtime.checkpoints.checkpoint_files import batch_under_way
-from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
+from streamsql.runtime.checkpoints.checkpoint_log import DETAILED
 from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
-from streamsql.runtime.evidence.source_files import Listing
+from streamsql.runtime.evidence.source_files import NESTED, OTHER, UNMATCHED, Listing
 from streamsql.runtime.source_states import source_state
 
 _OVER_TIME = ("rate", "socket")
 
 
-def not_received(evidence: Evidence) -> Verdict | None:
+@situation("NOT_RECEIVED", of=streams)
+def not_received(evidence: Evidence, stream: Stream) -> Verdict | None:
     """(n) The console itself receives what a stream reads, and cannot at the moment."""
-    for stream in evidence.streams:
-        state = source_state(evidence.parts, stream)
-        if state is not None and state.fault:
-            place = f" from {state.url}" if state.url else ""
-            return Verdict(
-                situation="NOT_RECEIVED",
-                sentence=f"{stream.name} receives nothing{place}: {state.fault}",
-                facts=(*state.facts, ("to resolve it", "the console tries again until it can")),
-                proposal=f"DESCRIBE STREAM {quote_name(stream.name)};",
-            )
-    return None
+    state = source_state(evidence.parts, stream)
+    if state is None or not state.fault:
+        return None
+    place = f" from {state.url}" if state.url else ""
+    return Verdict(
+        sentence=f"{stream.name} receives nothing{place}: {state.fault}",
+        facts=(*state.facts, ("to resolve it", "the console tries again until it can")),
+        proposal=f"DESCRIBE STREAM {quote_name(stream.name)};",
+    )
 
 
+@situation("NO_DATA", unfed)
 def no_data(evidence: Evidence) -> Verdict | None:
     """(a) A source has no data that the query could read, and nothing was read."""
-    if evidence.took_input or not evidence.goes_on:
-        return None
-    verdicts = [empty(evidence, stream) for stream in evidence.streams]
+    verdicts = [_empty(evidence, stream) for stream in evidence.streams]
     if not verdicts or not all(verdicts) or verdicts[0] is None:
         return None
-    checkpoint = None if evidence.plan.transient else evidence.checkpoint
-    rows = under_older_checkpoint(evidence, checkpoint)[0] if checkpoint else 0
+    rows, _ = _under_older_checkpoint(evidence)
     older: tuple[Fact, ...] = (("rows read under an older checkpoint", rows),) if rows else ()
     return replace(verdicts[0], facts=(*verdicts[0].facts, *older))
 
 
-def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
+def _empty(evidence: Evidence, stream: Stream) -> Verdict | None:
     """That a source has no data at all; None when it has some, or cannot be asked."""
     files = evidence.files(stream)
     if files is not None:
@@ -64,7 +61,6 @@ def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
         return _of_topic(evidence, stream, offsets)
     if evidence.plan.transient and stream.connector in _OVER_TIME and not evidence.parts.config.interactive:
         return Verdict(
-            situation="NO_DATA",
             sentence=f"no data: {stream.name} had no rows at this moment, and {stream.connector} gives rows "
             "over time",
             proposal=proposals.join(
@@ -74,7 +70,6 @@ def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
     state = source_state(evidence.parts, stream)
     if state is not None and state.empty:
         return Verdict(
-            situation="NO_DATA",
             sentence=f"no data: {stream.name} has received no message yet ({state.url})",
             facts=(*state.facts, *_since(evidence)),
             proposal=f"DESCRIBE STREAM {quote_name(stream.name)};",
@@ -82,7 +77,6 @@ def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
     if stream.connector == "socket":
         place = f"{stream.option('host')}:{stream.option('port')}"
         return Verdict(
-            situation="NO_DATA",
             sentence=f"no data: {place} is connected and has sent no line since the query started",
             facts=(("source", f"socket {place}"), *_since(evidence), ("to resolve it", _LINE)),
             proposal=proposals.previewed(stream),
@@ -104,66 +98,51 @@ def _since(evidence: Evidence) -> tuple[Fact, ...]:
 def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
     if stream.connector == "values":
         return Verdict(
-            situation="NO_DATA",
             sentence=f"no data: nothing was inserted into {stream.name} yet",
             facts=_since(evidence),
-            proposal=_sample_row(evidence, stream),
+            proposal=proposals.inserted(evidence, stream),
         )
     facts: list[Fact] = [("folder", listed.folder)]
     for option in ("pathGlobFilter", "maxFileAge"):
         if stream.option(option):
             facts.append((option, stream.option(option)))
-    if not listed.exists or not listed.passed_over:
+    passed_over = [(why, files) for why, files in listed.passed_over.items() if files]
+    if not listed.exists or not passed_over:
         what = "is empty" if listed.exists else "does not exist"
         near = _near(listed.folder)
         change = proposals.with_options(stream, {"path": near}) if near else None
         if near:
             facts.append(("similar folder with files", near))
         return Verdict(
-            situation="NO_DATA",
             sentence=f"no data: the folder {listed.folder} of {stream.name} {what}",
             facts=(*facts, ("to resolve it", _FILE)),
             proposal=proposals.replaced(evidence, change) if change else proposals.previewed(stream),
         )
-    for why, files in listed.passed_over:
+    for why, files in passed_over:
         example = os.path.basename(sorted(files)[0])
         facts.append((f"files not read: {why}", f"{len(files)}, such as {example}"))
-    why, files = max(listed.passed_over, key=lambda kind: len(kind[1]))
+    why, files = max(passed_over, key=lambda kind: len(kind[1]))
     change = _reading(stream, listed)
     if change is None:
         example = os.path.basename(sorted(files)[0])
         facts.append(("to resolve it", _NAME.format(example, example.lstrip("._"))))
     return Verdict(
-        situation="NO_DATA",
         sentence=f"no data: the folder {listed.folder} has no file that {stream.name} reads; "
-        f"{count(len(files), 'file')} there {'is' if len(files) == 1 else 'are'} {why}",
+        f"{count(len(files), 'file')} there {are(len(files))} {why}",
         facts=tuple(facts),
         proposal=proposals.replaced(evidence, change) if change else proposals.previewed(stream),
     )
 
 
-def _sample_row(evidence: Evidence, stream: Stream) -> str:
-    kinds = {"STRING": "'a'", "TIMESTAMP": "now()", "DATE": "current_date()", "BOOLEAN": "true"}
-    return proposals.inserted(
-        evidence,
-        stream,
-        {c.name.casefold(): kinds.get(c.type.upper(), _number(c.type)) for c in stream.columns},
-    )
-
-
-def _number(kind: str) -> str:
-    return f"CAST({'NULL' if any(s in kind for s in '<(') else '1'} AS {kind})"
-
-
 def _reading(stream: Stream, listed: Listing) -> Stream | None:
     """The stream with the options under which it reads files that are there."""
-    if listed.unmatched:
-        ending = os.path.splitext(sorted(listed.unmatched)[0])[1]
+    if unmatched := listed.passed_over[UNMATCHED]:
+        ending = os.path.splitext(min(unmatched))[1]
         return proposals.with_options(stream, {"pathGlobFilter": f"*{ending}" if ending else None})
-    if listed.other:
-        ending = os.path.splitext(sorted(listed.other)[0])[1]
+    if other := listed.passed_over[OTHER]:
+        ending = os.path.splitext(min(other))[1]
         return proposals.with_options(stream, {"path": os.path.join(listed.folder, f"*{ending}")})
-    if listed.nested:
+    if listed.passed_over[NESTED]:
         return proposals.with_options(stream, {"recursiveFileLookup": "true"})
     return None
 
@@ -190,7 +169,6 @@ def _of_topic(
     facts += [("startingOffsets", begins), *_since(evidence)]
     if not messages:
         return Verdict(
-            situation="NO_DATA",
             sentence=f"no data: the topic {topics} has no messages",
             facts=(*facts, ("to resolve it", "a message, or the topic that has them: see the list")),
             proposal=f"SHOW TOPICS FROM {quote_name(stream.name)};",
@@ -200,9 +178,8 @@ def _of_topic(
         return None
     change = proposals.with_options(stream, {"startingOffsets": "earliest"})
     return Verdict(
-        situation="NO_DATA",
         sentence=f"no data: {stream.name} begins with the latest message of {topics}, and none has come "
-        f"since; {count(messages, 'older message')} there {'is' if messages == 1 else 'are'} not read",
+        f"since; {count(messages, 'older message')} there {are(messages)} not read",
         facts=tuple(facts),
         proposal=proposals.replaced(evidence, change),
     )
@@ -232,10 +209,9 @@ LONG = 5.0
 # ---- data that is there and not read ------------------------------------------------------------
 
 
+@situation("NOT_READ_YET", goes_on)
 def not_read_yet(evidence: Evidence) -> Verdict | None:
     """(b) Data is there that the query has not read."""
-    if not evidence.goes_on:
-        return None
     for stream in evidence.streams:
         waiting = _unread(evidence, stream)
         if waiting:
@@ -250,7 +226,6 @@ def _first_runs(evidence: Evidence) -> Verdict | None:
         return None
     batch = batch_under_way(evidence.plan.checkpoint).replace(": ", " of ") or "a micro-batch"
     return Verdict(
-        situation="NOT_READ_YET",
         sentence=f"{batch} has run for {brief(begun)} and has not ended yet",
         facts=(*_since(evidence), ("micro-batch under way for", brief(begun))),
         proposal="" if evidence.plan.transient else f"AWAIT QUERY {quote_name(evidence.name)} IDLE;",
@@ -305,10 +280,8 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         why = f"a micro-batch has run for {brief(begun)} and has not ended yet"
     else:
         return None
-    is_are = "is" if number == 1 else "are"
     return Verdict(
-        situation="NOT_READ_YET",
-        sentence=f"{count(number, what)} of {stream.name} {is_are} not read yet: {why}",
+        sentence=f"{count(number, what)} of {stream.name} {are(number)} not read yet: {why}",
         facts=tuple(facts),
         proposal=drain,
     )
@@ -334,14 +307,19 @@ def _batches_per_second(evidence: Evidence) -> float:
     return len(times) / spent if spent else 0.0
 
 
+def _rests(evidence: Evidence) -> bool:
+    """Whether the newest run of a query with a checkpoint has read nothing."""
+    started = evidence.running is not None and not evidence.plan.transient
+    return started and not evidence.took_input and evidence.checkpoint is not None
+
+
+@situation("ALL_READ_BEFORE", _rests)
 def all_read_before(evidence: Evidence) -> Verdict | None:
     """(m) Nothing was read in this run, for all that is there was read before it started."""
     running, checkpoint = evidence.running, evidence.checkpoint
-    if evidence.took_input or running is None or checkpoint is None or evidence.plan.transient:
-        return None
+    assert running is not None and checkpoint is not None
     if running.plan.begins == "now":
         return Verdict(
-            situation="ALL_READ_BEFORE",
             sentence=f"nothing was read: {evidence.name} was started FROM NOW, and nothing has come since",
             facts=_since(evidence),
             proposal=proposals.restart(evidence, "FROM BEGINNING"),
@@ -365,7 +343,6 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
         when = datetime.fromtimestamp(last.at / 1_000).isoformat(" ", "seconds")
         facts.append(("last micro-batch before", when))
     return Verdict(
-        situation="ALL_READ_BEFORE",
         sentence=f"nothing new: all that the source has was read before this start, {count(rows, 'row')} in "
         f"{count(len(before), 'micro-batch')}",
         facts=tuple(facts),
@@ -373,27 +350,27 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     )
 
 
-def under_older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> tuple[int, int]:
+def _under_older_checkpoint(evidence: Evidence) -> tuple[int, int]:
     """The rows that the query has read under the checkpoint which it had before, and the micro-batches."""
+    checkpoint = evidence.checkpoint
+    if evidence.plan.transient or checkpoint is None:
+        return 0, 0
     done = list(evidence.parts.histories.of(evidence.name).done.items())
     before = next((id for (id, _), _ in reversed(done) if id != checkpoint.id), None)
     read = [rows for (id, _), (rows, _) in done if id == before and rows]
     return sum(read), len(read)
 
 
+@situation("OLDER_CHECKPOINT", _rests)
 def older_checkpoint(evidence: Evidence) -> Verdict | None:
     """(l) Its checkpoint is new, and the rows went into an older one."""
-    checkpoint = evidence.checkpoint
-    if evidence.took_input or evidence.running is None or checkpoint is None or evidence.plan.transient:
-        return None
-    rows, batches = under_older_checkpoint(evidence, checkpoint)
+    rows, batches = _under_older_checkpoint(evidence)
     if not rows or any(_unread(evidence, s) for s in evidence.streams):
         return None
     how = ", FROM NOW" if evidence.plan.begins == "now" else ""
     return Verdict(
-        situation="OLDER_CHECKPOINT",
         sentence=f"the checkpoint of {evidence.name} is new{how}, and no input has come since it began: "
-        f"{count(rows, 'row')} {'was' if rows == 1 else 'were'} read under the checkpoint before it",
+        f"{count(rows, 'row')} {were(rows)} read under the checkpoint before it",
         facts=(
             *_since(evidence),
             ("rows read under the checkpoint before", rows),

@@ -8,9 +8,8 @@ from typing import Any
 from streamsql.definitions import Stream
 from streamsql.features.why import proposals
 from streamsql.features.why.open_groups import OpenGroups, open_groups
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.verdict import Fact, Verdict, are, silent, situation, unfed, were
 from streamsql.language.tokens import quote_name
-from streamsql.query_facts import Amount
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import interval, length, millis, shown, watermark_of
 from streamsql.runtime.evidence.event_times import event_times
@@ -21,15 +20,16 @@ from streamsql.runtime.queries.progress_reports import account_of
 from streamsql.runtime.queries.run import GOING_ON
 
 
+@situation("WINDOW_NOT_CLOSED", silent)
 def window_not_closed(evidence: Evidence) -> Verdict | None:
     """(f) Append mode holds groups back until the watermark has passed their end; (j) sessions likewise."""
-    return closing_window(evidence) if evidence.silent else None
+    return closing_window(evidence)
 
 
+@situation("WINDOW_NOT_CLOSED", unfed)
 def held_before(evidence: Evidence) -> Verdict | None:
     """The same of a query that has read nothing since its start: its groups are those of the runs before."""
-    running = evidence.running
-    return closing_window(evidence) if running and evidence.goes_on and not evidence.took_input else None
+    return closing_window(evidence)
 
 
 def closing_window(evidence: Evidence) -> Verdict | None:
@@ -41,8 +41,7 @@ def closing_window(evidence: Evidence) -> Verdict | None:
     facts = clock(evidence)
     if groups.first is None or not evidence.event_times:
         return Verdict(
-            situation="WINDOW_NOT_CLOSED",
-            sentence=f"{what} of {evidence.title} {_are(groups.rows)} open: append mode emits a group once "
+            sentence=f"{what} of {evidence.title} {are(groups.rows)} open: append mode emits a group once "
             "the watermark has passed its end",
             facts=(*facts, (OPEN, groups.rows)),
             proposal=proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence),
@@ -60,8 +59,8 @@ def closing_window(evidence: Evidence) -> Verdict | None:
         facts += _needed(evidence, word, groups.first, holders)
         proposal = _closing(evidence, groups, holders)
     return Verdict(
-        situation="SESSION_OPEN" if groups.session else "WINDOW_NOT_CLOSED",
-        sentence=f"{what} {_are(groups.rows)} still open: the next {word}, which ends at {end}, {closes}",
+        situation="SESSION_OPEN" if groups.session else "",
+        sentence=f"{what} {are(groups.rows)} still open: the next {word}, which ends at {end}, {closes}",
         facts=facts,
         proposal=proposal,
     )
@@ -97,9 +96,10 @@ def _needed(evidence: Evidence, word: str, end: int, holders: list[EventTime]) -
     return tuple(facts)
 
 
+@situation("WATERMARK_HELD", silent)
 def watermark_stands(evidence: Evidence) -> Verdict | None:
     """(g) The smallest of several watermarks counts, and one input does not move it on."""
-    if len(evidence.event_times) < 2 or not evidence.silent or not evidence.state_rows:
+    if len(evidence.event_times) < 2 or not evidence.state_rows:
         return None
     if not waits_for_watermark(evidence.plan) or len(_quiet(evidence)) > 1:
         return None
@@ -139,7 +139,6 @@ def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: Op
     if since:
         facts.append(("watermark unchanged since", since))
     return Verdict(
-        situation="WATERMARK_HELD",
         sentence=sentence,
         facts=tuple(facts),
         proposal=_catching_up(evidence, slowest, nearest, groups),
@@ -221,10 +220,6 @@ def _policy(evidence: Evidence) -> str:
     return str(evidence.parts.spark.conf.get(key, "min")).casefold()
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
 def clock(evidence: Evidence) -> tuple[Fact, ...]:
     """The newest event time and the watermark, as far as they are known."""
     facts, newest = list[Fact](), evidence.newest
@@ -247,33 +242,19 @@ def moving_on(evidence: Evidence) -> str:
     return proposals.flushed(evidence) if ended or len(values) == len(evidence.event_times) else ""
 
 
+@situation("ROWS_LATE", lambda evidence: bool(evidence.account.late))
 def rows_late(evidence: Evidence) -> Verdict | None:
     """(h) Rows came behind the watermark and were dropped, and nothing else comes out."""
-    silent = evidence.silent and not evidence.rows_out
-    if not evidence.account.late or not (silent or _all_late(evidence)):
+    if not (evidence.silent and not evidence.rows_out or _all_late(evidence)):
         return None
-    facts, change, missed = late_facts(evidence)
-    return Verdict(
-        situation="ROWS_LATE",
-        sentence=f"{came_late(evidence)}{missed}, and {were(evidence.account.late)} dropped",
-        facts=facts,
-        proposal=proposals.replaced(evidence, change) if change is not None else "",
-    )
+    came, facts, change = late_rows(evidence)
+    proposal = proposals.replaced(evidence, change) if change is not None else ""
+    return Verdict(sentence=f"{came} dropped", facts=facts, proposal=proposal)
 
 
-def came_late(evidence: Evidence) -> str:
-    """How many rows came late, as the beginning of a sentence."""
-    return f"{evidence.account.late.of('row')} came behind the watermark"
-
-
-def were(amount: Amount) -> str:
-    """The verb for an amount of rows, in the past."""
-    return "was" if amount.number == 1 else "were"
-
-
-def late_facts(evidence: Evidence) -> tuple[tuple[Fact, ...], Stream | None, str]:
-    """(the facts about late rows, the stream with a delay that keeps them, by how much they missed the
-    watermark). None for a stream whose delay cannot be told.
+def late_rows(evidence: Evidence) -> tuple[str, tuple[Fact, ...], Stream | None]:
+    """(how many rows came late, as the beginning of a sentence, the facts about them, the stream with a delay
+    that keeps them). None for a stream whose delay cannot be told.
     """
     worst = _worst_miss(evidence)
     facts = [*clock(evidence)]
@@ -292,7 +273,9 @@ def late_facts(evidence: Evidence) -> tuple[tuple[Fact, ...], Stream | None, str
     change = None
     if stream and needed:
         change = proposals.with_delay(stream, interval(needed).removeprefix("INTERVAL ").lower())
-    return tuple(facts), change, f", by up to {length(worst)}" if worst else ""
+    late, missed = evidence.account.late, f", by up to {length(worst)}" if worst else ""
+    came = f"{late.of('row')} came behind the watermark{missed}, and {were(late.number)}"
+    return came, tuple(facts), change
 
 
 def _needed_delay(

@@ -11,25 +11,31 @@ from datetime import datetime
 
 from streamsql.definitions import Stream
 from streamsql.features.why import proposals
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.verdict import Fact, Verdict, are, situation
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import length
 from streamsql.runtime.evidence.evidence import Evidence
-from streamsql.runtime.evidence.source_files import Listing, changed_since, listed_by_sink
+from streamsql.runtime.evidence.source_files import OLD, Listing, changed_since, listed_by_sink
 
 _DAY = 86_400
+_Folder = tuple[Stream, Listing]
 
 
-def too_old(evidence: Evidence) -> Verdict | None:
+def _folders(evidence: Evidence) -> Iterable[_Folder]:
+    """The streams of files that a query reads, with their folders."""
+    for stream in evidence.streams:
+        files = evidence.files(stream) if stream.connector != "values" else None
+        if files is not None:
+            yield stream, files
+
+
+@situation("FILES_TOO_OLD", of=_folders)
+def too_old(evidence: Evidence, folder: _Folder) -> Verdict | None:
     """Files were not read, because they are older than the newest one by more than maxFileAge."""
-    for stream, files in _folders(evidence):
-        old = {p: t for p, t in files.old.items() if p not in evidence.read}
-        if old:
-            return _too_old(evidence, stream, files, old)
-    return None
-
-
-def _too_old(evidence: Evidence, stream: Stream, files: Listing, old: dict[str, float]) -> Verdict:
+    stream, files = folder
+    old = {p: t for p, t in files.passed_over[OLD].items() if p not in evidence.read}
+    if not old:
+        return None
     age = stream.option("maxFileAge", "7d")
     newest = max(files.matching, key=lambda place: files.matching[place])
     behind = files.matching[newest] - min(old.values())
@@ -46,27 +52,22 @@ def _too_old(evidence: Evidence, stream: Stream, files: Listing, old: dict[str, 
         facts.append(("to resolve it", "the right date for that file, or a longer maxFileAge"))
     wider = proposals.with_options(stream, {"maxFileAge": f"{int(behind // _DAY) + 1}d"})
     return Verdict(
-        situation="FILES_TOO_OLD",
-        sentence=f"{count(len(old), 'file')} of {stream.name} {_are(old)} never read: {why}",
+        sentence=f"{count(len(old), 'file')} of {stream.name} {are(len(old))} never read: {why}",
         facts=tuple(facts),
         proposal=proposals.replaced(evidence, wider),
     )
 
 
-def changed_files(evidence: Evidence) -> Verdict | None:
+@situation("FILES_CHANGED", of=_folders)
+def changed_files(evidence: Evidence, folder: _Folder) -> Verdict | None:
     """Files were changed after they had been read: Spark reads a file once."""
-    for stream, files in _folders(evidence):
-        changed = changed_since(files.matching, evidence.read)
-        if changed:
-            return _changed(evidence, stream, changed)
-    return None
-
-
-def _changed(evidence: Evidence, stream: Stream, changed: list[str]) -> Verdict:
+    stream, files = folder
+    changed = changed_since(files.matching, evidence.read)
+    if not changed:
+        return None
     them = "it" if len(changed) == 1 else "them"
     rest = ", such as" if len(changed) > 1 else ":"
     return Verdict(
-        situation="FILES_CHANGED",
         sentence=f"{count(len(changed), 'file')} of {stream.name} changed after {evidence.title} had read "
         f"{them}{rest} {_name(changed)}; a file is read once, so its new content is not read",
         facts=(
@@ -77,49 +78,33 @@ def _changed(evidence: Evidence, stream: Stream, changed: list[str]) -> Verdict:
     )
 
 
-def hidden_by_log(evidence: Evidence) -> Verdict | None:
+@situation("FILES_HIDDEN", of=_folders)
+def hidden_by_log(evidence: Evidence, folder: _Folder) -> Verdict | None:
     """A folder has the log of the file sink that has written it: Spark reads only the files that the log
     lists, under the paths that they had then.
     """
-    for stream, files in _folders(evidence):
-        log = listed_by_sink(files.folder)
-        if log is None:
-            continue
-        present = set(files.matching) | set(files.old)
-        gone = sorted(log.files - {p for p in log.files if os.path.exists(p)})
-        hidden = sorted(p for p in present - log.files if gone or os.stat(p).st_mtime <= log.changed)
-        if not hidden:
-            continue
-        moved = (
-            f"; {count(len(gone), 'file')} of the log {_are(gone)} not there: the folder was moved"
-            if gone
-            else ""
-        )
-        ending = os.path.splitext(hidden[0])[1]
-        change = proposals.with_options(stream, {"path": os.path.join(files.folder, f"*{ending}")})
-        return Verdict(
-            situation="FILES_HIDDEN",
-            sentence=f"{count(len(hidden), 'file')} of {stream.name} {_are(hidden)} not read: a file sink "
-            f"has written {files.folder}, and Spark reads only what its log, _spark_metadata, lists{moved}",
-            facts=(
-                ("files not in the log", f"{len(hidden)}, such as {_name(hidden)}"),
-                ("files of the log that are not there", len(gone) or ""),
-            ),
-            proposal=proposals.replaced(evidence, change),
-        )
-    return None
-
-
-def _folders(evidence: Evidence) -> Iterable[tuple[Stream, Listing]]:
-    """The streams of files that a query reads, with their folders."""
-    for stream in evidence.streams:
-        files = evidence.files(stream) if stream.connector != "values" else None
-        if files is not None:
-            yield stream, files
-
-
-def _are(files: Iterable[str]) -> str:
-    return "is" if len(list(files)) == 1 else "are"
+    stream, files = folder
+    log = listed_by_sink(files.folder)
+    if log is None:
+        return None
+    gone = [p for p in log.files if not os.path.exists(p)]
+    present = {*files.matching, *files.passed_over[OLD]} - log.files
+    hidden = sorted(p for p in present if gone or os.stat(p).st_mtime <= log.changed)
+    if not hidden:
+        return None
+    moved = f"; {count(len(gone), 'file')} of the log {are(len(gone))} not there: the folder was moved"
+    ending = os.path.splitext(hidden[0])[1]
+    change = proposals.with_options(stream, {"path": os.path.join(files.folder, f"*{ending}")})
+    return Verdict(
+        sentence=f"{count(len(hidden), 'file')} of {stream.name} {are(len(hidden))} not read: a file sink "
+        f"has written {files.folder}, and Spark reads only what its log, _spark_metadata, lists"
+        + (moved if gone else ""),
+        facts=(
+            ("files not in the log", f"{len(hidden)}, such as {_name(hidden)}"),
+            ("files of the log that are not there", len(gone) or ""),
+        ),
+        proposal=proposals.replaced(evidence, change),
+    )
 
 
 def _name(files: Iterable[str]) -> str:

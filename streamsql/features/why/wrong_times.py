@@ -7,7 +7,7 @@ from typing import Any
 from streamsql.connectors.values import moment_text
 from streamsql.definitions import Stream
 from streamsql.features.why import proposals
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.verdict import Fact, Verdict, situation
 from streamsql.language.tokens import quote_name
 from streamsql.results import counted as count
 from streamsql.runtime.engine.moments import length, millis, shown
@@ -18,21 +18,16 @@ FUTURE = 86_400_000
 YEAR_1972 = 63_072_000_000
 
 
-def wrong_times(evidence: Evidence) -> Verdict | None:
-    """(i) Event times in the future, or around 1970."""
-    if not evidence.goes_on or not _suspected(evidence):
-        return None
-    verdicts = (_examined(evidence, time) for time in evidence.event_times)
-    return next((v for v in verdicts if v is not None), None)
-
-
 def _suspected(evidence: Evidence) -> bool:
     """Whether the newest event time that was reported is worth a look."""
     newest = evidence.newest
-    return newest is None or newest < YEAR_1972 or newest > evidence.asked_at * 1_000 + FUTURE
+    wrong = newest is None or newest < YEAR_1972 or newest > evidence.asked_at * 1_000 + FUTURE
+    return wrong and evidence.goes_on
 
 
-def _examined(evidence: Evidence, time: EventTime) -> Verdict | None:
+@situation("EVENT_TIME_WRONG", _suspected, of=lambda evidence: evidence.event_times)
+def wrong_times(evidence: Evidence, time: EventTime) -> Verdict | None:
+    """(i) Event times in the future, or around 1970."""
     column, limit = quote_name(time.column), int(evidence.asked_at * 1_000) + FUTURE
     moment = f"unix_millis(CAST({column} AS TIMESTAMP))"
     row = evidence.probes.row(
@@ -67,7 +62,6 @@ def _ahead(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact], lim
         guard = f"if({column} < {moment_text(day)}, {column}, NULL)"
         proposal = proposals.replaced(evidence, proposals.computed(stream, time.column, guard))
     return Verdict(
-        situation="EVENT_TIME_WRONG",
         sentence=f"{which} moved the watermark of {time.relation} ahead by {by}: all other rows are late",
         facts=tuple(facts),
         proposal=proposal,
@@ -104,7 +98,6 @@ def _far_future(
             change = proposals.with_column(stream, time.column, "BIGINT")
         proposal = proposals.replaced(evidence, proposals.computed(change, time.column, text))
     return Verdict(
-        situation="EVENT_TIME_WRONG",
         sentence=f"the event times of {time.relation} are in the far future: {unit} were read as seconds",
         facts=tuple(facts),
         proposal=proposal,
@@ -120,7 +113,6 @@ def _in_1970(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact]) -
         proposal = proposals.replaced(evidence, proposals.computed(time.stream, time.column, text))
         facts.append(("read as seconds", shown(row["newest"] * 1_000, evidence.zone)))
     return Verdict(
-        situation="EVENT_TIME_WRONG",
         sentence=f"all {count(row['n'], 'event time')} of {time.relation} lie around 1970: their numbers "
         "were read in the wrong unit",
         facts=tuple(facts),

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from streamsql.connectors.registry import connector
-from streamsql.definitions import Query, Sink, Stream
+from streamsql.definitions import Query, Stream
 from streamsql.errors import Cancelled, StreamsqlError
 from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name, Watermark
@@ -110,11 +110,6 @@ class Evidence:
     @property
     def mode(self) -> str:
         return self.running.mode if self.running else self.plan.choices[0].mode
-
-    @property
-    def live(self) -> Sink | None:
-        """The live table that it feeds, if it is the only sink."""
-        return self.plan.sink if len(self.plan.targets) == 1 and self.plan.sink.is_live else None
 
     @cached_property
     def query_parts(self) -> list[Part]:

@@ -23,34 +23,25 @@ _AGE = re.compile(r"\s*(\d+)\s*([a-z]*)\s*\Z")
 _SECONDS = {"": 1e-3, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
 
 
+HIDDEN = "hidden, or still being written (names with _ or . in front)"
+UNMATCHED = "not matched by pathGlobFilter"
+OLD = "older than maxFileAge allows"
+NESTED = "in sub-folders"
+OTHER = "not matched by the path"
+
+
 @dataclass
 class Listing:
-    """The files in the folder of a stream. matching: those that Spark reads; hidden: names that begin with _
-    or a dot, and files that are being written; unmatched: not of pathGlobFilter; old: older than maxFileAge;
-    nested: in sub-folders that are not read; other: of other names than the glob in the path. Each maps a
-    path to the time of its last change.
+    """The files in the folder of a stream. matching: those that Spark reads; passed_over: the others, by the
+    reason. Each maps a path to the time of its last change.
     """
 
     folder: str
     exists: bool = True
     matching: dict[str, float] = field(default_factory=dict)
-    hidden: dict[str, float] = field(default_factory=dict)
-    unmatched: dict[str, float] = field(default_factory=dict)
-    old: dict[str, float] = field(default_factory=dict)
-    nested: dict[str, float] = field(default_factory=dict)
-    other: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def passed_over(self) -> list[tuple[str, dict[str, float]]]:
-        """(why Spark does not read them, files) of each kind that there is."""
-        kinds = [
-            ("hidden, or still being written (names with _ or . in front)", self.hidden),
-            ("not matched by pathGlobFilter", self.unmatched),
-            ("older than maxFileAge allows", self.old),
-            ("in sub-folders", self.nested),
-            ("not matched by the path", self.other),
-        ]
-        return [(why, files) for why, files in kinds if files]
+    passed_over: dict[str, dict[str, float]] = field(
+        default_factory=lambda: {why: {} for why in (HIDDEN, UNMATCHED, OLD, NESTED, OTHER)}
+    )
 
 
 def listing(stream: Stream, folder: str = "") -> Listing | None:
@@ -90,7 +81,7 @@ def _beside_glob(path: str) -> Listing | None:
     for entry in os.scandir(folder):
         if entry.is_file():
             hidden = entry.name.startswith(("_", ".")) or entry.name.endswith("._COPYING_")
-            (files.hidden if hidden else files.other)[entry.path] = entry.stat().st_mtime
+            files.passed_over[HIDDEN if hidden else OTHER][entry.path] = entry.stat().st_mtime
     return files
 
 
@@ -107,13 +98,13 @@ def _kind(listed: Listing, root: str, place: str, wanted: str, deep: bool) -> di
     parts = os.path.relpath(place, root).split(os.sep)
     partitions = all("=" in p for p in parts[:-1])
     if any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in parts):
-        return listed.hidden
+        return listed.passed_over[HIDDEN]
     if parts[-1].endswith("._COPYING_"):
-        return listed.hidden
+        return listed.passed_over[HIDDEN]
     if not (partitions or deep):
-        return listed.nested
+        return listed.passed_over[NESTED]
     if wanted and not fnmatch.fnmatchcase(parts[-1], wanted):
-        return listed.unmatched
+        return listed.passed_over[UNMATCHED]
     return listed.matching
 
 
@@ -125,9 +116,8 @@ def _set_old_aside(listed: Listing, stream: Stream) -> None:
     if not written or not listed.matching or written[2] not in _SECONDS or stream.connector == "values":
         return
     oldest = max(listed.matching.values()) - int(written[1]) * _SECONDS[written[2]]
-    listed.old = {p: t for p, t in listed.matching.items() if t < oldest}
-    for place in listed.old:
-        del listed.matching[place]
+    old = listed.passed_over[OLD] = {p: t for p, t in listed.matching.items() if t < oldest}
+    listed.matching = {p: t for p, t in listed.matching.items() if p not in old}
 
 
 def changed_since(files: Mapping[str, float], read: Mapping[str, int]) -> list[str]:
