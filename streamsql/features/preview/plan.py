@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from glob import glob
 
-from streamsql.calls import Assign, Program
 from streamsql.connectors import debezium
 from streamsql.connectors.base import check_options, check_value, filled_in
 from streamsql.connectors.kafka import SERVERS, client_settings
@@ -19,11 +18,9 @@ from streamsql.features.preview.statement import ShowTopics
 from streamsql.language.file_formats import read_by
 from streamsql.language.statements.base import Name, Option
 from streamsql.language.tokens import quote, quote_name
-from streamsql.plan.context import Context, reads_of
-from streamsql.plan.lowering.sources import variable, watermarked
-from streamsql.plan.plans import Plan, Reads
+from streamsql.plan.context import Context
+from streamsql.plan.plans import Plan
 from streamsql.plan.statements.definitions import check_format, code_of
-from streamsql.plan.statements.queries import SAMPLE
 from streamsql.plan.statements.schema_guesses import stream_name
 
 _PLACES = ("path", "topic", "subscribe")
@@ -191,32 +188,6 @@ def show_topics(statement: ShowTopics, context: Context) -> Plan:
             code="WRONG_KIND",
         )
     return Topics(client_settings([*entry.options, *given]), statement.like, statement.entry)
-
-
-def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, Reads] | None:
-    """The program that reads the first existing records of a stream as a static DataFrame; None if one of its
-    sources supports only streaming reads. A stream over a query is computed from the first records of each
-    of its sources.
-    """
-    sources = context.sources()
-    if stream.connector:
-        words = (f.name.casefold() for f in connector(Name(stream.connector)).metadata(stream))
-        sources.words = frozenset(words) - {"_headers", "_metadata"}
-    node, _ = sources.stream(stream)
-    bases = {variable(s.name): s for s in sources.streams.values() if s.connector}
-    steps = []
-    for step in sources.program:
-        base = bases.get(step.name)
-        if base:
-            source = connector(Name(base.connector))
-            fields = tuple(f.name for f in source.metadata(base) if f.name.casefold() in sources.words)
-            frame = source.at_rest(replace(base, metadata=fields), context.places)
-            if frame is None:
-                return None
-            taken = frame.call("limit", SAMPLE if stream.query else limit)
-            step = Assign(step.name, watermarked(taken, base.watermark))
-        steps.append(step)
-    return (*steps, Assign("result", node.call("limit", limit))), reads_of(sources)
 
 
 PLANNERS = {PreviewStatement: preview, ShowTopics: show_topics}

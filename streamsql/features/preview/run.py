@@ -19,11 +19,11 @@ from streamsql.connectors.registry import connector
 from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.errors import InputFault, Note, QueryFault, StreamsqlError
 from streamsql.features.preview.plan import Preview as PreviewPlan
-from streamsql.features.preview.plan import Topics, first_rows
+from streamsql.features.preview.plan import Topics
 from streamsql.features.preview.statement import FIRST
 from streamsql.language.statements.base import Name, Statement, Watermark
 from streamsql.language.tokens import quote_name
-from streamsql.plan.context import Context
+from streamsql.plan.context import Context, reads_of
 from streamsql.plan.statements.queries import SAMPLE, as_they_come
 from streamsql.plan.statements.schema_guesses import Leaf, event_time
 from streamsql.results import Preview, Result, Rows
@@ -189,15 +189,22 @@ class Previewer:
     # ---- rows -------------------------------------------------------------------------------------
 
     def _rows(self, stream: Stream, limit: int, least: int | None = None) -> Rows:
-        """The first rows of a stream with its columns. least: how many are enough where it has to wait."""
+        """The first rows of a stream with its columns; of one over a query, those computed from the first
+        records of each of its sources. least: how many are enough where it has to wait.
+        """
         from pyspark.errors import AnalysisException
 
-        batch_program = first_rows(stream, limit, self.context)
-        if batch_program is None:
+        sources = self.context.sources()
+        if stream.connector:
+            words = (f.name.casefold() for f in connector(Name(stream.connector)).metadata(stream))
+            sources.words = frozenset(words) - {"_headers", "_metadata"}
+        node, _ = sources.stream(stream)
+        at_rest = sources.program_at_rest(SAMPLE if stream.query else limit)
+        if isinstance(at_rest, Stream):
             return self._as_they_come(stream, limit, limit if least is None else least)
-        program, reads = batch_program
+        program = (*at_rest, Assign("result", node.call("limit", limit)))
         try:
-            rows = collect(run(program, self.parts.env(program, reads)))
+            rows = collect(run(program, self.parts.env(program, reads_of(sources))))
         except AnalysisException:
             if not stream.query:
                 raise

@@ -261,9 +261,7 @@ def _reader(stream: Stream, sources: Sources) -> Function:
     """The function that reads the files, or the messages between two offsets, of a stream."""
     if stream.connector in _RATES:
         return _rate_reader(stream)
-    source = connector(Name(stream.connector))
-    wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in sources.words)
-    rows = source.at_rest(replace(stream, metadata=wanted), sources.places)
+    source, rows = connector(Name(stream.connector)), sources.at_rest(stream)
     assert rows is not None
     if source.offset_options:
         parameters: tuple[str, ...] = (_START, _END)

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import Any
 
-from streamsql.calls import Assign, Node, Var, expr
+from streamsql.calls import Assign, Node, Program, Var, expr
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
@@ -281,6 +281,29 @@ class Sources:
             if stream.is_of_changes and not stream.rejected:
                 shape = replace(shape.then(Op(CHANGES)), keys=stream.key, has_flag=True)
         return shape.then(Op("watermark")) if watermark else shape
+
+    def at_rest(self, stream: Stream) -> Node | None:
+        """The rows that the source of a stream has now; None if they are only read as they come."""
+        source = connector(Name(stream.connector))
+        fields = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in self.words)
+        return source.at_rest(replace(stream, metadata=fields), self.places)
+
+    def program_at_rest(self, limit: int | None) -> Program | Stream:
+        """The program over the rows that each source has now, at most so many of each; instead of it a stream
+        whose rows are only read as they come.
+        """
+        bases = {variable(s.name): s for s in self.streams.values() if s.connector}
+        steps = []
+        for step in self.program:
+            base = bases.get(step.name)
+            if base is not None:
+                rows = self.at_rest(base)
+                if rows is None:
+                    return base
+                rows = rows if limit is None else rows.call("limit", limit)
+                step = Assign(step.name, watermarked(rows, base.watermark))
+            steps.append(step)
+        return tuple(steps)
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:
         """The current rows of a live table, at most limit of them if it is given."""

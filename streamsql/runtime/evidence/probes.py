@@ -10,13 +10,11 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import Assign, Node, run
-from streamsql.connectors.registry import connector
+from streamsql.calls import Assign, run
 from streamsql.definitions import Stream
 from streamsql.errors import Cancelled
-from streamsql.language.statements.base import Fragment, Name
+from streamsql.language.statements.base import Fragment
 from streamsql.plan.context import lower_fragment, reads_of
-from streamsql.plan.lowering.sources import variable, watermarked
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import activate
 from streamsql.runtime.parts import SessionParts
@@ -81,26 +79,10 @@ class Probes:
         lowered = lower_fragment(Fragment(text), sources)
         if lowered.as_text:
             return None
-        bases = {variable(s.name): s for s in sources.streams.values() if s.connector}
-        steps = []
-        for step in sources.program:
-            base = bases.get(step.name)
-            if base is not None:
-                at_rest = self._at_rest(base, sources.words)
-                if at_rest is None:
-                    self.unreadable.add(base.connector)
-                    return None
-                step = Assign(step.name, watermarked(_sampled(at_rest, sample), base.watermark))
-            steps.append(step)
-        program = (*steps, Assign("result", lowered.node))
+        at_rest = sources.program_at_rest(SAMPLE if sample else None)
+        if isinstance(at_rest, Stream):
+            self.unreadable.add(at_rest.connector)
+            return None
+        program = (*at_rest, Assign("result", lowered.node))
         activate(parts.spark)
         return run(program, parts.env(program, reads_of(sources)))
-
-    def _at_rest(self, stream: Stream, words: frozenset[str]) -> Node | None:
-        source = connector(Name(stream.connector))
-        fields = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in words)
-        return source.at_rest(replace(stream, metadata=fields), self.parts.places)
-
-
-def _sampled(frame: Node, sample: bool) -> Node:
-    return frame.call("limit", SAMPLE) if sample else frame
