@@ -68,7 +68,7 @@ def _of_part(evidence: Evidence, part: Part) -> Verdict | None:
     return Verdict(
         sentence=f"the filter{where} drops all rows: {count(row['n'], 'row')} in, 0 out; {alone}",
         facts=tuple(facts),
-        proposal=_without(evidence, part, culprits, better),
+        proposal=_resolving(evidence, part, without(part, culprits, better)),
     )
 
 
@@ -110,15 +110,21 @@ def _nearest(wanted: str, values: list[Any]) -> str:
     return next((v for v in texts if hint and v in hint), "")
 
 
-def _without(evidence: Evidence, part: Part, culprits: list[Expression], better: str) -> str:
-    """The query without the conditions that drop all, or with the values that were meant."""
+def without(part: Part, culprits: list[Expression], better: str = "") -> str:
+    """The SELECT without some conditions, or with a better one in the place of one; without any if the
+    conditions are met one by one.
+    """
     where = part.block.where
     assert where
-    left = [c.text for c in part.conditions if c not in culprits]
+    left = [c.text for c in part.conditions if c not in culprits] if culprits else []
     if better and len(culprits) == 1:
         left = [better if c == culprits[0] else c.text for c in part.conditions]
     edit = (where.expression.span, " AND ".join(left)) if left else (where.span, "")
-    text = changed(part.text, [edit]).rstrip()
+    return changed(part.text, [edit]).rstrip()
+
+
+def _resolving(evidence: Evidence, part: Part, text: str) -> str:
+    """What runs the query with another text of one of its SELECTs."""
     if not part.stream:
         return proposals.requeried(evidence, text)
     stream = evidence.parts.catalog.streams[part.stream.casefold()]

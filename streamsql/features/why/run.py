@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from streamsql.definitions import Query, Sink, Stream
-from streamsql.errors import NameFault, StreamsqlError
+from streamsql.errors import NameFault, Span, StreamsqlError
 from streamsql.features.why import proposals
+from streamsql.features.why.condition_situations import without
 from streamsql.features.why.diagnose import diagnose, diagnose_stream, losses
 from streamsql.features.why.outcome_situations import not_running
 from streamsql.features.why.statement import Why as WhyStatement
-from streamsql.features.why.verdict import Fact, Verdict
+from streamsql.features.why.verdict import Fact, Verdict, are
 from streamsql.language.conditions import comparisons_of
 from streamsql.language.expression import Expression
 from streamsql.language.statements.base import Name
@@ -28,7 +31,7 @@ from streamsql.runtime.evidence.evidence import Evidence, StreamEvidence
 from streamsql.runtime.evidence.probes import Probes
 from streamsql.runtime.evidence.selects import Part, changed, parts_of
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import pairs_of
+from streamsql.runtime.handlers.info_table import ZONE, pairs_of, session_zone
 from streamsql.runtime.handlers.refresh_remarks import Remark, remarks_on
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
@@ -37,47 +40,53 @@ from streamsql.runtime.session_summary import silent_query
 
 def _why(parts: SessionParts, statement: WhyStatement) -> Why:
     """WHY QUERY, WHY LIVE TABLE, WHY STREAM, or WHY alone. Raises NameFault."""
-    if statement.kind == "stream":
-        assert statement.name
-        return result(_of_stream(parts, parts.catalog.stream(statement.name)))
-    if statement.kind == "live_table":
-        assert statement.name
-        table = parts.catalog.live_table(statement.name)
-        feeding = parts.catalog.queries_into(table.name)
-        empty = parts.newest.empty_select
-        hidden = hidden_rows(parts, empty, table) if empty else None
-        if hidden:
-            return result(hidden)
-        late = parts.catalog.late_into(table.name)
-        if not feeding:
-            return result(_of_late(parts, table.name, late[0]) if late else _unfed(table.name))
-        return result(_of_query(parts, feeding[0]))
-    if statement.name:
-        return result(_of_query(parts, parts.catalog.query(statement.name)))
-    hidden = hidden_rows(parts, parts.newest.empty_select) if parts.newest.empty_select else None
+    if statement.name is None:
+        return result(_of_newest(parts, statement.span))
+    of_kind: dict[str, Callable[[SessionParts, Any], Verdict]] = {
+        "stream": _of_stream,
+        "live_table": _of_live_table,
+        "query": _of_query,
+    }
+    entry = getattr(parts.catalog, statement.kind)(statement.name)
+    return result(of_kind[statement.kind](parts, entry))
+
+
+def _of_live_table(parts: SessionParts, table: Sink) -> Verdict:
+    hidden = hidden_rows(parts, parts.newest.empty_select, table)
+    feeding, late = parts.catalog.queries_into(table.name), parts.catalog.late_into(table.name)
+    if hidden or feeding:
+        return hidden or _of_query(parts, feeding[0])
+    if late:
+        return _of_late(parts, table.name, late[0])
+    return Verdict(
+        sentence=f"no query writes into the live table {table.name}: "
+        f"INSERT INTO {quote_name(table.name)} SELECT … starts one",
+        situation="NOT_RUNNING",
+    )
+
+
+def _of_newest(parts: SessionParts, span: Span) -> Verdict:
+    """The verdict on the SELECT that gave no rows, the query that the bar names, or what was started last."""
+    hidden = hidden_rows(parts, parts.newest.empty_select)
     if hidden:
-        return result(hidden)
-    silent = silent_query(parts)
+        return hidden
+    silent, newest = silent_query(parts), parts.newest.run
     if silent is not None:  # the bar names it
-        verdict = _of_query(parts, parts.catalog.query(Name(silent[0])))
-        return result(replace(verdict, sentence=_about(silent[0], verdict.sentence)))
-    newest = parts.newest.run
+        name = silent[0]
+        verdict = _of_query(parts, parts.catalog.query(Name(name)))
+        named = name in verdict.sentence
+        return verdict if named else replace(verdict, sentence=f"{name}: {verdict.sentence}")
     if newest is not None:
-        return result(_of_run(parts, newest.plan, newest))
+        return _of_run(parts, newest.plan, newest)
     queries = list(parts.catalog.queries.values())
     if not queries:
         raise NameFault(
             "there is no query yet to explain",
             hint="WHY STREAM name; examines a stream",
-            span=statement.span,
+            span=span,
             code="UNKNOWN_QUERY",
         )
-    return result(_of_query(parts, queries[-1]))
-
-
-def _about(name: str, sentence: str) -> str:
-    """A sentence that names the query it is about."""
-    return sentence if name in sentence else f"{name}: {sentence}"
+    return _of_query(parts, queries[-1])
 
 
 def _of_query(parts: SessionParts, query: Query) -> Verdict:
@@ -129,26 +138,14 @@ def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
     number = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
     late = running is not None and running.reports.account.late
     well = "" if number or late else "nothing is wrong: "
-    facts = (
-        [("rows in", running.reports.account.read), ("late rows", running.reports.account.late)]
-        if running
-        else []
-    )
+    account = running.reports.account if running else None
     return Verdict(
         situation="NOTHING_WRONG" if well else "ROWS_LATE",
         sentence=f"{well}{table} takes the rows of {query.name} that come late, and "
         + (f"has {count(number, 'row')}" if number else "none has come late so far"),
-        facts=tuple(facts),
+        facts=(("rows in", account.read), ("late rows", account.late)) if account else (),
         proposal=f"WHY QUERY {quote_name(query.name)};",
         healthy=True,
-    )
-
-
-def _unfed(table: str) -> Verdict:
-    return Verdict(
-        situation="NOT_RUNNING",
-        sentence=f"no query writes into the live table {table}: "
-        f"INSERT INTO {quote_name(table)} SELECT … starts one",
     )
 
 
@@ -231,14 +228,11 @@ def _ago(running: Running) -> str:
     return brief((datetime.now(UTC) - then).total_seconds())
 
 
-ZONE = "spark.sql.session.timeZone"
-
-
 def hidden_rows(parts: SessionParts, text: str, table: Sink | None = None) -> Verdict | None:
-    """Why a SELECT over live tables gave no rows, though they have some. text: the SELECT; table: the one
-    that it must read, None for any. Raises Cancelled.
+    """Why a SELECT over live tables gave no rows, though they have some. text: the SELECT, "" for none;
+    table: the one that it must read, None for any. Raises Cancelled.
     """
-    blocks = parts_of(text, parts.catalog)
+    blocks = parts_of(text, parts.catalog) if text else []
     if not blocks or (table and not _reads(blocks[-1], table)):
         return None
     part, probes = blocks[-1], Probes(parts)
@@ -250,16 +244,21 @@ def hidden_rows(parts: SessionParts, text: str, table: Sink | None = None) -> Ve
     rows_by_condition = part.kept_by(row)
     facts: list[Fact] = [("rows there", row["n"])]
     facts += [(f"kept by {c.text}", f"{rows:,} of {row['n']:,}") for c, rows in rows_by_condition]
-    zone = str(parts.spark.conf.get(ZONE))
+    zone = session_zone(parts)
     shifted = _in_utc(part, probes, zone)
     if shifted:
-        return _shifted(text, zone, shifted, facts)
+        return Verdict(
+            sentence=f"the SELECT finds no row for times in the session time zone {zone}; for times in UTC "
+            f"it finds {count(shifted, 'row')}",
+            facts=(*facts, ("session time zone", zone), ("rows that match in UTC", shifted)),
+            proposal=proposals.join(f"SET {ZONE} = 'UTC'", text),
+            situation="TIME_ZONE",
+        )
     return Verdict(
         situation="ROWS_HIDDEN",
-        sentence=f"{count(row['n'], 'row')} {'is' if row['n'] == 1 else 'are'} there, and the WHERE of the "
-        "SELECT keeps none",
+        sentence=f"{count(row['n'], 'row')} {are(row['n'])} there, and the WHERE of the SELECT keeps none",
         facts=tuple(facts),
-        proposal=_without(part, [c for c, rows in rows_by_condition if not rows]),
+        proposal=proposals.join(without(part, [c for c, rows in rows_by_condition if not rows])),
     )
 
 
@@ -267,17 +266,6 @@ def _reads(part: Part, table: Sink) -> bool:
     names = [j.relation.name for j in part.block.joins]
     names += [part.block.relation.name] if part.block.relation else []
     return table.name.casefold() in [n.casefold() for n in names]
-
-
-def _shifted(text: str, zone: str, rows: int, facts: list[Fact]) -> Verdict:
-    facts += [("session time zone", zone), ("rows that match in UTC", rows)]
-    return Verdict(
-        situation="TIME_ZONE",
-        sentence=f"the SELECT finds no row for times in the session time zone {zone}; for times in UTC it "
-        f"finds {count(rows, 'row')}",
-        facts=tuple(facts),
-        proposal=proposals.join(f"SET {ZONE} = 'UTC'", text),
-    )
 
 
 def _in_utc(part: Part, probes: Probes, zone: str) -> int:
@@ -300,11 +288,3 @@ def _in_utc(part: Part, probes: Probes, zone: str) -> int:
 def _is_time(literal: Expression) -> bool:
     """Whether a text is, or holds, a moment."""
     return any(c.isdigit() for c in literal.text) and ":" in literal.text
-
-
-def _without(part: Part, culprits: list[Expression]) -> str:
-    where = part.block.where
-    assert where
-    left = [c.text for c in part.conditions if c not in culprits] if culprits else []
-    edit = (where.expression.span, " AND ".join(left)) if left else (where.span, "")
-    return proposals.join(changed(part.text, [edit]).rstrip())
