@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.engine.moments import watermark_of
 from streamsql.runtime.engine.spark_classes import RULES
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
@@ -43,23 +43,22 @@ class QueryMetrics:
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client.registry.Collector."""
-        gauges = {
-            n: GaugeMetricFamily(f"streamsql_query_{n}", h, labels=["query"]) for n, h in _GAUGES.items()
-        }
-        counters = {
-            n: CounterMetricFamily(f"streamsql_query_{n}", h, labels=["query"]) for n, h in _COUNTERS.items()
+        kinds = ((GaugeMetricFamily, _GAUGES), (CounterMetricFamily, _COUNTERS))
+        families = {
+            name: kind(f"streamsql_query_{name}", text, labels=["query"])
+            for kind, texts in kinds
+            for name, text in texts.items()
         }
         backlog = GaugeMetricFamily("streamsql_query_backlog", _BACKLOG, labels=["query", "source", "unit"])
         for query in self.parts.catalog.named(None):
             running = self.parts.queries.all.get(query.name.casefold())
-            for name, value in self._values(running).items():
-                gauges[name].add_metric([query.name], value)
-            for name, total in self._totals(query.name).items():
-                counters[name].add_metric([query.name], total)
-            for number, source in enumerate(_report(running).get("sources", [])):
+            for name, value in (self._values(running) | self._totals(query.name)).items():
+                families[name].add_metric([query.name], value)
+            sources = running.reports.latest.get("sources", []) if running else []
+            for number, source in enumerate(sources):
                 for unit, amount in behind(source).items():
                     backlog.add_metric([query.name, str(number), unit], amount)
-        yield from (*gauges.values(), *counters.values(), backlog)
+        yield from (*families.values(), backlog)
         spark = GaugeMetricFamily("streamsql_spark_running", "whether Spark runs: 1 or 0")
         spark.add_metric([], float(self.parts.engine.started))
         yield spark
@@ -84,19 +83,19 @@ class QueryMetrics:
         if running is None:
             return {"running": 0.0}
         values = {"running": float(running.status() in GOING_ON), "rows_per_second": running.reports.rate()}
-        report = _report(running)
+        report = running.reports.latest
         if "batchDuration" in report:
             values["batch_seconds"] = report["batchDuration"] / 1000
-        lag = watermark_lag(report.get("eventTime", {}).get("watermark", ""))
-        if lag is not None:
-            values["watermark_lag_seconds"] = lag
+        watermark = watermark_of(report)
+        if watermark is not None:
+            values["watermark_lag_seconds"] = time.time() - watermark / 1000
         states = report.get("stateOperators", [])
         if states:
             values["state_rows"] = float(sum(s.get("numRowsTotal", 0) for s in states))
             values["state_bytes"] = float(sum(s.get("memoryUsedBytes", 0) for s in states))
         return values
 
-    def _totals(self, name: str) -> dict[str, int]:
+    def _totals(self, name: str) -> dict[str, float]:
         """The counters of a query: those of rows since its checkpoint began, which may be too small where the
         account says at least.
         """
@@ -108,21 +107,6 @@ class QueryMetrics:
             "failures": self.parts.queries.failure_counts[key],
             "restarts": self.parts.queries.restart_counts[key],
         }
-
-
-def _report(running: Running | None) -> dict[str, Any]:
-    """The newest report of a query."""
-    return running.reports.latest if running else {}
-
-
-def watermark_lag(watermark: str) -> float | None:
-    """The seconds from a watermark to now; None without one, or for a year that Python does not have."""
-    if not watermark or watermark.startswith("1970-01-01T00:00:00"):
-        return None
-    try:
-        return time.time() - datetime.fromisoformat(watermark).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def behind(source: dict[str, Any]) -> dict[str, float]:
