@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamsql.calls import Program
-from streamsql.definitions import Stream
+from streamsql.definitions import Query, Stream
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.features.lateness.statement import ShowLateness
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
-from streamsql.plan.context import Context, reads_of
+from streamsql.plan.context import Context
 from streamsql.plan.lowering.late_rows import check_sources, stream_batches
-from streamsql.plan.plans import Reads
-
-
-@dataclass(frozen=True)
-class Measurable:
-    """A query over a stream. program: its last value is a reader of the micro-batches of the stream."""
-
-    query: str
-    program: Program
-    reads: Reads
 
 
 @dataclass(frozen=True)
@@ -31,7 +20,7 @@ class Lateness(Plan):
     """
 
     stream: Stream
-    queries: tuple[Measurable, ...]
+    queries: tuple[Query, ...]
     chart: bool = False
 
 
@@ -53,16 +42,7 @@ def show_lateness(statement: ShowLateness, context: Context) -> Plan:
         check_sources([stream], name.span)
     except RuleFault:
         return Lateness(stream, (), statement.chart)
-    queries = []
-    for query in context.catalog.queries.values():
-        if not query.together and not query.inputs:
-            sources = context.sources(counts=False)
-            try:
-                program = stream_batches(stream, query, sources)
-            except StreamsqlError:
-                continue  # START QUERY tells what is wrong with it
-            if program:
-                queries.append(Measurable(query.name, program, reads_of(sources)))
+    queries = tuple(q for q in context.catalog.queries.values() if _reads(q, stream, context))
     if not queries:
         raise RuleFault(
             f"no query has read the stream {stream.name}",
@@ -71,7 +51,15 @@ def show_lateness(statement: ShowLateness, context: Context) -> Plan:
             span=name.span,
             code="NO_QUERY",
         )
-    return Lateness(stream, tuple(queries), statement.chart)
+    return Lateness(stream, queries, statement.chart)
+
+
+def _reads(query: Query, stream: Stream, context: Context) -> bool:
+    try:
+        own = not query.together and not query.inputs
+        return own and bool(stream_batches(stream, query, context.sources(counts=False)))
+    except StreamsqlError:  # START QUERY tells what is wrong with it
+        return False
 
 
 PLANNERS = {ShowLateness: show_lateness}

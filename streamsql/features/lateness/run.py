@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import run
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
 from streamsql.features.lateness.plan import Lateness
@@ -23,7 +22,7 @@ from streamsql.runtime.evidence.event_times import EventTimes, measured_of
 from streamsql.runtime.evidence.lateness import BUCKETS, SHARES, Measured, keeping, measure
 from streamsql.runtime.evidence.start_advice import LONG
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.handlers.info_table import pairs_of, session_zone, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 
@@ -37,13 +36,11 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
     assert stream.watermark
     if not plan.queries:
         return _as_reported(parts, plan, statement)
-    best = max(plan.queries, key=lambda q: len(_committed(parts, q.query)))
-    delay = seconds(stream.watermark.delay)
+    best = max(plan.queries, key=lambda query: len(_committed(parts, query.name)))
     measured = None
-    if _committed(parts, best.query):
+    if _committed(parts, best.name):
         try:
-            reader = run(best.program, parts.env(best.program, best.reads))
-            measured = measure(reader, stream.watermark.column.value, delay)
+            measured = measure(parts, stream, best, lambda frame: list(frame.collect()))
         except Exception:  # such as files that were removed
             parts.cancel.check()
             if not _reported(parts, stream):
@@ -52,15 +49,21 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
     if measured is None:
         raise InputFault(
             f"no query has read rows of {stream.name} yet",
-            hint=f"WHY QUERY {quote_name(best.query)};",
+            hint=f"WHY QUERY {quote_name(best.name)};",
             span=statement.name.span,
             code="NO_RECORDS",
         )
-    notes = informing(lambda: _advice(stream, measured, delay), ())
-    if plan.chart:
-        return replace(_chart(measured), notes=notes)
-    zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
-    return replace(pairs_of(_facts(measured, delay, best.query, zone)), notes=notes)
+    return _shown(parts, stream, measured, best.name, chart=plan.chart)
+
+
+def _shown(
+    parts: SessionParts, stream: Stream, measured: Measured, query: str, *notes: Note, chart: bool
+) -> Result:
+    """What was measured, as properties or as a chart, and advice."""
+    assert stream.watermark
+    delay = seconds(stream.watermark.delay)
+    result = _chart(measured) if chart else pairs_of(_facts(measured, delay, query, session_zone(parts)))
+    return replace(result, notes=(*notes, *informing(lambda: _advice(stream, measured, delay), ())))
 
 
 def _reported(parts: SessionParts, stream: Stream) -> list[tuple[Running, EventTimes]]:
@@ -87,17 +90,10 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
             code="NO_RECORDS",
         )
     running, times = max(reported, key=lambda pair: pair[1].rows)
-    delay = seconds(stream.watermark.delay)
-    measured = _of_micro_batches(times, delay)
+    measured = _of_micro_batches(times, seconds(stream.watermark.delay))
     text = f"{again}: all rows of a micro-batch count as late as its latest"
-    notes = (
-        Note("LATENESS_OF_MICRO_BATCHES", text),
-        *informing(lambda: _advice(stream, measured, delay), ()),
-    )
-    if plan.chart and measured.compared:
-        return replace(_chart(measured), notes=notes)
-    zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
-    return replace(pairs_of(_facts(measured, delay, running.name, zone)), notes=notes)
+    note = Note("LATENESS_OF_MICRO_BATCHES", text)
+    return _shown(parts, stream, measured, running.name, note, chart=plan.chart and measured.compared > 0)
 
 
 def _of_micro_batches(times: EventTimes, delay: float) -> Measured:

@@ -12,22 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.definitions import Stream
+from streamsql.definitions import Query, Stream
 from streamsql.errors import Cancelled, Span
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import reads_of
 from streamsql.plan.lowering.late_rows import check_sources, stream_batches
 from streamsql.runtime.evidence.evidence import Evidence
+from streamsql.runtime.parts import SessionParts
 
 SHARES = (0.5, 0.99, 0.999)
 BUCKETS = (("on time", 0), ("up to 1 s", 1), ("up to 10 s", 10), ("up to 1 min", 60), ("up to 10 min", 600),
            ("up to 1 h", 3_600), ("up to 1 day", 86_400))  # fmt: skip
 """The classes of the distribution, with their upper limits in seconds; what is later is another class."""
-
-
-def _collected(frame: Any) -> list[Any] | None:
-    return list(frame.collect())
 
 
 @dataclass(frozen=True)
@@ -63,13 +60,9 @@ def measured_in(evidence: Evidence, stream: Stream) -> Measured | None:
     """
     if evidence.plan.transient or evidence.query.together or stream.watermark is None:
         return None
-    parts, sources = evidence.parts, evidence.parts.context().sources(counts=False)
     try:
         check_sources([stream], Span(0, 0))
-        program = stream_batches(stream, evidence.query, sources)
-        reader = run(program, parts.env(program, reads_of(sources))) if program else None
-        column, delay = stream.watermark.column.value, seconds(stream.watermark.delay)
-        return measure(reader, column, delay, evidence.probes.collect) if reader else None
+        return measure(evidence.parts, stream, evidence.query, evidence.probes.collect)
     except Cancelled:
         raise
     except Exception:  # what is wrong with it, the query itself tells
@@ -77,16 +70,20 @@ def measured_in(evidence: Evidence, stream: Stream) -> Measured | None:
 
 
 def measure(
-    reader: Any, column: str, delay: float, collect: Callable[[Any], list[Any] | None] = _collected
+    parts: SessionParts, stream: Stream, query: Query, collect: Callable[[Any], list[Any] | None]
 ) -> Measured | None:
-    """Measure a stream. reader: see Measurable; column: its event time; delay: in seconds. None if no
-    micro-batch can be read, or collect gives None. Raises exceptions of Spark.
+    """Measure a stream with a watermark in the micro-batches of a query. None if the query does not read it,
+    if no micro-batch can be read, or collect gives None. Raises faults of planning, exceptions of Spark.
     """
-    time = f"unix_millis(CAST({quote_name(column)} AS TIMESTAMP))"
-    parts = [part.selectExpr(f"{time} AS t", f"{number} AS b") for number, part in reader.batches(0)]
-    if not parts:
+    assert stream.watermark
+    sources = parts.context().sources(counts=False)
+    program = stream_batches(stream, query, sources)
+    batches_read = run(program, parts.env(program, reads_of(sources))).batches(0) if program else ()
+    time = f"unix_millis(CAST({quote_name(stream.watermark.column.value)} AS TIMESTAMP))"
+    frames = [frame.selectExpr(f"{time} AS t", f"{number} AS b") for number, frame in batches_read]
+    if not frames:
         return None
-    rows = functools.reduce(lambda a, b: a.unionByName(b), parts)
+    rows = functools.reduce(lambda a, b: a.unionByName(b), frames)
     totals = "count(1) AS n", "count(t) AS times", "min(t) AS oldest", "max(t) AS newest"
     batches = collect(rows.groupBy("b").agg(*map(_expr, totals)))
     if batches is None:
@@ -99,7 +96,7 @@ def measure(
         times = [t for t in (newest, batch["newest"]) if t is not None]
         newest = max(times, default=None)
     times = [t for b in batches for t in (b["oldest"], b["newest"]) if t is not None]
-    distribution = _lateness(rows, before, delay, collect)
+    distribution = _lateness(rows, before, seconds(stream.watermark.delay), collect)
     if distribution is None:
         return None
     compared, beyond, late, classes = distribution
