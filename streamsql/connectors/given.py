@@ -6,27 +6,28 @@ payloads, which are decoded as those of the original are, or rows under the decl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-from streamsql.calls import Call, Node, Var, expr
+from streamsql.calls import Node, expr
 from streamsql.connectors import debezium, messages, schema_registry
 from streamsql.connectors import rows as rows_of_files
 from streamsql.connectors.base import Places, read, read_stream, schema_text
 from streamsql.connectors.kafka import FIELDS, Kafka
 from streamsql.connectors.messages import GIVEN, Payload
 from streamsql.connectors.socket import Socket
-from streamsql.connectors.values import Values, hidden_column, inserted, moment_text
+from streamsql.connectors.values import Values, hidden_column, inserted
 from streamsql.definitions import PAYLOAD_FORMATS, ROW_FILES, Stream
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.language.statements.base import Column
-from streamsql.language.tokens import quote_name
 
 PAYLOAD = "_value"
 """The column of GIVEN for the payload itself."""
 _LINES = frozenset(("json", "csv", "text", debezium.FORMAT))
 """The formats of which a file holds a message in each line."""
 _PLACE = "'what GIVEN gave'"
+_FROM_FILES = (Column(rows_of_files.PAYLOAD, "STRING"), Column(rows_of_files.FILE, "STRING"))
+"""The columns that tell of a row of a file whether it can be read."""
 _REFUSED = (
     f"concat('[{MALFORMED_MESSAGE}] a row of ', regexp_replace({rows_of_files.FILE}, '^file:/+', '/'), "
     f"' cannot be read\\nthe row: ', substr({rows_of_files.PAYLOAD}, 1, 200))"
@@ -70,71 +71,40 @@ class Given(Values):
     def source(self, stream: Stream, places: Places) -> Node:
         if not _decodes(stream) and not _tells(stream):
             return super().source(stream, places)
-        written = _rows_written(stream) if _tells(stream) else _written(stream)
-        reader = read_stream("parquet").call("schema", schema_text(written))
+        reader = read_stream("parquet").call("schema", schema_text(_written(stream)))
         reader = reader.call("option", "maxFilesPerTrigger", "1").call("option", "maxFileAge", "36500d")
-        if _tells(stream):
-            return _rows_of_file(stream, reader.call("load", _folder(stream, places)))
-        return _decoded(stream, reader.call("load", _folder(stream, places)))
+        return _rows(stream, reader.call("load", _folder(stream, places)))
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
-        if _tells(stream):
-            reader = read("parquet").call("schema", schema_text(_rows_written(stream)))
-            frame = _rows_of_file(stream, reader.call("load", _folder(stream, places)))
-            return inserted(stream, frame) if stream.watermark else frame
-        if not _decodes(stream):
+        if not _decodes(stream) and not _tells(stream):
             return super().at_rest(stream, places)
         reader = read("parquet").call("schema", schema_text(_written(stream)))
-        # What cannot be parsed is skipped, and was counted when the query read it.
-        readable = replace(stream, malformed="skip", counted=False)
-        frame = _decoded(readable, reader.call("load", _folder(stream, places)))
+        # A message that cannot be parsed is skipped, and was counted when the query read it.
+        readable = replace(stream, malformed="skip", counted=False) if _decodes(stream) else stream
+        frame = _rows(readable, reader.call("load", _folder(stream, places)))
         return inserted(stream, frame) if stream.watermark else frame
 
     def given_columns(self, stream: Stream) -> tuple[Column, ...]:
         if not _decodes(stream):
             return super().given_columns(stream)
         own = () if stream.is_of_changes else stream.columns
-        fields = tuple(f for f in _fields(stream) if f.name != PAYLOAD)
-        return (*own, *fields, Column(PAYLOAD, "BINARY"))
+        return (*own, *_fields_beside(stream), Column(PAYLOAD, "BINARY"))
 
-    def written(self, stream: Stream, rows: Node, given: Sequence[str]) -> Node:
+    def row(self, stream: Stream, value: Callable[[Column], str]) -> list[str]:
+        own = super().row(stream, value)
         if _tells(stream):
-            extras = (expr(name) for name in (rows_of_files.PAYLOAD, rows_of_files.FILE) if name in given)
-            frame = super().written(stream, rows, given)
-            assert isinstance(frame, Call)
-            return replace(frame, args=(*frame.args, *extras))
+            return own + super().row(replace(stream, columns=_FROM_FILES), value)
         if not _decodes(stream):
-            return super().written(stream, rows, given)
-        given_names = {name.casefold() for name in given}
-        text = stream.format not in PAYLOAD_FORMATS
-
-        def value(column: Column) -> str:
-            is_given = column.name.casefold() in given_names
-            return f"CAST({quote_name(column.name) if is_given else 'NULL'} AS {column.type})"
-
-        payload = "value" if text and PAYLOAD not in given_names else PAYLOAD
-        columns = [value(Column(payload, "BINARY")) + " AS value"]
-        columns += [f"{value(f)} AS {f.name}" for f in _fields(stream) if f.name != PAYLOAD]
-        own = [f"{value(c)} AS {quote_name(c.name)}" for c in stream.columns]
-        if any(c.name.casefold() in given_names for c in stream.columns) and not text:
+            return own
+        is_text = stream.format not in PAYLOAD_FORMATS
+        payload = value(Column(PAYLOAD, "BINARY"))
+        if is_text and payload == "NULL":
+            payload = value(Column("value", "BINARY"))
+        fields = super().row(replace(stream, columns=_fields_beside(stream)), value)
+        columns = [f"CAST({payload} AS BINARY) AS value", *fields]
+        if not is_text and any(value(c) != "NULL" for c in stream.columns):
             columns.append(f"struct({', '.join(own)}) AS {GIVEN}")
-        return rows.call("toDF", *given).call("select", *map(expr, columns))
-
-    def advance(self, stream: Stream, moment: str, places: Places) -> Node:
-        if not _decodes(stream):
-            return super().advance(stream, moment, places)
-        assert stream.watermark
-        at, time = moment_text(moment), stream.watermark.column.value.casefold()
-
-        def value(column: Column) -> str:
-            return f"CAST({at if column.name.casefold() == time else 'NULL'} AS {column.type})"
-
-        own = ", ".join(f"{value(c)} AS {quote_name(c.name)}" for c in stream.columns)
-        fields = [f"{value(f)} AS {f.name}" for f in _fields(stream) if f.name != PAYLOAD]
-        columns = [*fields, f"struct({own}) AS {GIVEN}", f"{at} AS {hidden_column(stream).name}"]
-        row = Var("spark").call("range", 1).call("select", *map(expr, columns))
-        write = row.call("coalesce", 1).attr("write").call("mode", "append")
-        return write.call("parquet", _folder(stream, places))
+        return columns
 
 
 def file_rows(stream: Stream, path: str) -> Node | None:
@@ -155,11 +125,9 @@ def _tells(stream: Stream) -> bool:
     return bool(stream.rejected or rows_of_files.separates_malformed(skipping))
 
 
-def _rows_written(stream: Stream) -> tuple[Column, ...]:
-    """The columns of the files of such a stream."""
-    more = (Column(rows_of_files.PAYLOAD, "STRING"), Column(rows_of_files.FILE, "STRING"))
-    hidden = (hidden_column(stream),) if stream.watermark else ()
-    return (*(stream.rejected or stream.columns), *more, *hidden)
+def _rows(stream: Stream, frame: Node) -> Node:
+    """The rows of files with the columns of `_written`."""
+    return _rows_of_file(stream, frame) if _tells(stream) else _decoded(stream, frame)
 
 
 def _rows_of_file(stream: Stream, frame: Node) -> Node:
@@ -200,6 +168,11 @@ def _fields(stream: Stream) -> tuple[Column, ...]:
     return Socket().metadata(original) if original.connector == "socket" else ()
 
 
+def _fields_beside(stream: Stream) -> tuple[Column, ...]:
+    """The same but for the payload."""
+    return tuple(field for field in _fields(stream) if field.name != PAYLOAD)
+
+
 def _folder(stream: Stream, places: Places) -> str:
     assert stream.stands_for
     return places.values(stream.stands_for.name)
@@ -207,10 +180,11 @@ def _folder(stream: Stream, places: Places) -> str:
 
 def _written(stream: Stream) -> tuple[Column, ...]:
     """The columns of its files."""
-    fields = tuple(f for f in _fields(stream) if f.name != PAYLOAD)
-    columns = (Column("value", "BINARY"), *fields)
-    if stream.columns:
-        columns = (*columns, Column(GIVEN, f"STRUCT<{schema_text(stream.columns)}>"))
+    if _tells(stream):
+        columns = (*(stream.rejected or stream.columns), *_FROM_FILES)
+    else:
+        given = (Column(GIVEN, f"STRUCT<{schema_text(stream.columns)}>"),) if stream.columns else ()
+        columns = (Column("value", "BINARY"), *_fields_beside(stream), *given)
     return (*columns, hidden_column(stream)) if stream.watermark else columns
 
 
@@ -223,9 +197,5 @@ def _decoded(stream: Stream, frame: Node) -> Node:
     if stream.watermark and not stream.rejected:
         name = hidden_column(stream).name
         fields[name] = name
-        decoded = _with_field(stream, name)
+        decoded = replace(stream, metadata=(*stream.metadata, name))
     return messages.read(frame, decoded, Payload("value", fields, _PLACE), stream.format)
-
-
-def _with_field(stream: Stream, name: str) -> Stream:
-    return replace(stream, metadata=(*stream.metadata, name))

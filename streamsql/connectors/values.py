@@ -5,7 +5,7 @@ It moves the watermark on and is then filtered out. Spark would filter before th
 of the query below it: the metrics between them prevent that, and count these rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streamsql.calls import Node, Var, expr
@@ -67,26 +67,27 @@ class Values(Connector):
     def written(self, stream: Stream, rows: Node, given: Sequence[str]) -> Node:
         """The calls that make rows what the files of the stream hold. given: the columns of the rows."""
         given_names = {name.casefold() for name in given}
-        values = (
-            f"CAST({quote_name(c.name) if c.name.casefold() in given_names else 'NULL'} AS {c.type}) "
-            f"AS {quote_name(c.name)}"
-            for c in stream.columns
-        )
-        return rows.call("toDF", *given).call("select", *map(expr, values))
+
+        def value(column: Column) -> str:
+            return quote_name(column.name) if column.name.casefold() in given_names else "NULL"
+
+        return rows.call("toDF", *given).call("select", *map(expr, self.row(stream, value)))
 
     def advance(self, stream: Stream, moment: str, places: Places) -> Node:
         """The calls that write the row of ADVANCE STREAM. moment: a timestamp as text."""
         assert stream.watermark
-        time = stream.watermark.column.value.casefold()
-        values = (
-            f"CAST({moment_text(moment) if c.name.casefold() == time else 'NULL'} AS {c.type}) "
-            f"AS {quote_name(c.name)}"
-            for c in stream.columns
-        )
-        hidden = f"{moment_text(moment)} AS {hidden_column(stream).name}"
-        row = Var("spark").call("range", 1).call("select", *map(expr, (*values, hidden)))
-        write = row.call("coalesce", 1).attr("write").call("mode", "append")
-        return write.call("parquet", places.values(stream.name))
+        time, at = stream.watermark.column.value.casefold(), moment_text(moment)
+        row = self.row(stream, lambda column: at if column.name.casefold() == time else "NULL")
+        hidden = f"{at} AS {hidden_column(stream).name}"
+        frame = Var("spark").call("range", 1).call("select", *map(expr, (*row, hidden)))
+        write = frame.call("coalesce", 1).attr("write").call("mode", "append")
+        return write.call("parquet", places.values((stream.stands_for or stream).name))
+
+    def row(self, stream: Stream, value: Callable[[Column], str]) -> list[str]:
+        """The columns of a row as the files of the stream hold it, without the hidden one. value: gives the
+        value of a column as SQL.
+        """
+        return [f"CAST({value(c)} AS {c.type}) AS {quote_name(c.name)}" for c in stream.columns]
 
 
 def moment_text(text: str) -> str:
