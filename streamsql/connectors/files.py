@@ -179,7 +179,7 @@ class FileConnector(Connector):
         options = [(k, v) for k, v in given if k.casefold() not in payload]
         frame = with_options(reader, options, skip=("path",)).call("load", stream.option("path"))
         frame = frame.call("select", expr("value"), expr("_metadata.file_path AS _file"))
-        place = Payload("value", {"file": "_file"}, "_file")
+        place = Payload({"file": "_file"}, "_file")
         return messages.read(frame, stream, place, debezium.FORMAT)
 
     def notes_of(self, stream: Stream) -> tuple[Note, ...]:

@@ -198,4 +198,4 @@ def _decoded(stream: Stream, frame: Node) -> Node:
         name = hidden_column(stream).name
         fields[name] = name
         decoded = replace(stream, metadata=(*stream.metadata, name))
-    return messages.read(frame, decoded, Payload("value", fields, _PLACE), stream.format)
+    return messages.read(frame, decoded, Payload(fields, _PLACE), stream.format)

@@ -11,16 +11,13 @@ from streamsql.connectors import debezium, messages, schema_registry
 from streamsql.connectors.base import (
     MICRO_BATCH,
     PROGRESS_OPTIONS,
-    Connector,
     OptionSpec,
     Places,
     read,
     read_stream,
     with_options,
 )
-from streamsql.connectors.event_metrics import measured
-from streamsql.connectors.messages import Payload
-from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers
@@ -185,7 +182,7 @@ FIELDS = (
 )
 
 
-class Kafka(Connector):
+class Kafka(messages.MessageConnector):
     name = "kafka"
     help = "topics of Apache Kafka"
     not_read_back = "its messages go to topics of their own, or tell changes"
@@ -199,6 +196,8 @@ class Kafka(Connector):
         *_SECURITY,
     )
     formats = tuple(messages.FORMAT_OPTIONS)
+    fields = FIELDS
+    place = "concat('topic ', topic, ', partition ', partition, ', offset ', offset)"
     packages = ("kafka", "avro")
     open_prefix = "kafka."
     takes_key = True
@@ -221,66 +220,43 @@ class Kafka(Connector):
         """The format without FORMAT: avro with a schema registry, json for declared columns, else text."""
         if schema_registry.uses(stream) and not stream.format:
             return "avro"
-        return stream.format or ("json" if stream.columns else "text")
-
-    def columns(self, stream: Stream) -> tuple[Column, ...]:
-        if stream.rejected:
-            return messages.rejected_columns(FIELDS)
-        form = self.format_of(stream)
-        return () if form in PAYLOAD_FORMATS else (messages.payload_column(form),)
+        return super().format_of(stream)
 
     def metadata(self, stream: Stream) -> tuple[Column, ...]:
-        if stream.rejected:
-            return ()
-        if self.format_of(stream) != "raw":
-            return FIELDS
-        return (Column("_key", "BINARY"), *FIELDS[1:])
+        fields = super().metadata(stream)
+        is_raw = self.format_of(stream) == "raw"
+        return (Column("_key", "BINARY"), *fields[1:]) if fields and is_raw else fields
 
-    def _messages(self, stream: Stream) -> Node:
-        options = [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
+    def source(self, stream: Stream, places: Places) -> Node:
+        options = _read_options(stream)
         if not any(k.casefold() == s.casefold() for k, _ in options for s in _STARTS):
             options.append(("startingOffsets", "earliest"))
         if "_headers" in stream.metadata and not stream.option("includeHeaders"):
             options.append(("includeHeaders", "true"))
         if stream.batched:
             options = _tuned(options)
-        return with_options(read_stream(self.name), options).call("load")
+        return self.decoded(with_options(read_stream(self.name), options).call("load"), stream)
 
-    def _payload(self, stream: Stream) -> Payload:
-        raw = self.format_of(stream) == "raw"
-        fields = {c.name: c.name.removeprefix("_") for c in FIELDS}
-        fields["_key"] = "key" if raw else "CAST(key AS STRING)"
-        place = "concat('topic ', topic, ', partition ', partition, ', offset ', offset)"
-        return Payload("value", fields, place)
-
-    def source(self, stream: Stream, places: Places) -> Node:
-        return messages.read(self._messages(stream), stream, self._payload(stream), self.format_of(stream))
-
-    def at_rest(self, stream: Stream, places: Places) -> Node:
-        # What cannot be parsed is skipped: it would end the preview.
-        readable = replace(stream, malformed="skip", counted=False)
-        form = self.format_of(stream)
-        rows = messages.read(self._now(stream), readable, self._payload(stream), form)
-        return debezium.at_rest(rows) if form == debezium.FORMAT else rows
+    def payload(self, stream: Stream) -> messages.Payload:
+        payload = super().payload(stream)
+        key = "key" if self.format_of(stream) == "raw" else "CAST(key AS STRING)"
+        return replace(payload, fields={**payload.fields, "_key": key})
 
     def brokers(self, stream: Stream) -> tuple[dict[str, str], tuple[str, ...]]:
         named = stream.option("topic") or stream.option("subscribe")
         return client_settings(stream.options), tuple(t.strip() for t in named.split(",") if t.strip())
 
     def records(self, stream: Stream) -> Node:
-        return self._now(stream).call("select", expr("CAST(value AS STRING) AS value"))
+        return self.now(stream, Places("")).call("select", expr("CAST(value AS STRING) AS value"))
 
-    def _now(self, stream: Stream) -> Node:
-        """The existing messages, as a static DataFrame; from the first when the stream begins with
-        the latest, of which there are none.
+    def now(self, stream: Stream, places: Places) -> Node:
+        """The existing messages; from the first when the stream begins with the latest, of which there are
+        none.
         """
-        options = [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
+        options = _read_options(stream)
         usable = [(k, v) for k, v in options if k.casefold() not in _OF_STREAMS and v.casefold() != "latest"]
         headers = [("includeHeaders", "true")] if "_headers" in stream.metadata else []
         return with_options(read(self.name), _tuned([*usable, *headers])).call("load")
-
-    def infer(self, stream: Stream) -> Node | None:
-        return messages.infer(stream)
 
     def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
         given = entry.option("servers") or entry.option("kafka.bootstrap.servers")
@@ -298,9 +274,6 @@ class Kafka(Connector):
         later = "startingOffsets 'latest' starts with new messages"
         text = f"{stream.name} is read from the oldest message; {later}"
         return (Note("READ_FROM_START", text),)
-
-    def before_watermark(self, stream: Stream, frame: Node) -> Node:
-        return measured(frame, stream)
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         _check_servers(options, at)
@@ -321,7 +294,7 @@ class Kafka(Connector):
                 code="OPTION_CONFLICT",
             )
         schema_registry.check(self.format_of(stream), stream, options)
-        messages.check_format(self.format_of(stream), options, at, reads=True)
+        super().check_stream(stream, options, at)
 
     # ---- writing --------------------------------------------------------------------------
 
@@ -378,6 +351,11 @@ class Kafka(Connector):
         _check_own(options)
         schema_registry.check(self._form(sink), sink, options)
         messages.check_format(self._form(sink), options, at, reads=False)
+
+
+def _read_options(stream: Stream) -> list[tuple[str, str]]:
+    """The options with which Spark reads the messages of a stream."""
+    return [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
 
 
 def _tuned(options: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -7,11 +7,12 @@ that a query names, `_key` and so on, and that `SELECT *` leaves out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamsql.calls import Call, Node, Var, expr, lit
 from streamsql.connectors import debezium, schema_registry
-from streamsql.connectors.base import OptionSpec, schema_text
+from streamsql.connectors.base import Connector, OptionSpec, Places, schema_text
+from streamsql.connectors.event_metrics import measured
 from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import RuleFault
@@ -74,13 +75,63 @@ ALL_OPTIONS = tuple(dict.fromkeys(spec for specs in FORMAT_OPTIONS.values() for 
 
 @dataclass(frozen=True)
 class Payload:
-    """Where a connector's messages are. value: the payload's column, of type TEXT or BINARY; fields:
+    """Where a connector's messages are: the payload is a column `value`, of type TEXT or BINARY. fields:
     metadata column → the expression that gives it; place: a TEXT expression that says which message.
     """
 
-    value: str
     fields: Mapping[str, str]
     place: str
+
+
+class MessageConnector(Connector):
+    """A source of messages. fields: the metadata columns of all its messages; place: a TEXT expression that
+    says which message.
+    """
+
+    fields: tuple[Column, ...] = ()
+    place = ""
+
+    def format_of(self, stream: Stream) -> str:
+        """json for declared columns, else text."""
+        return stream.format or ("json" if stream.columns else "text")
+
+    def columns(self, stream: Stream) -> tuple[Column, ...]:
+        if stream.rejected:
+            return rejected_columns(self.fields)
+        form = self.format_of(stream)
+        return () if form in PAYLOAD_FORMATS else (payload_column(form),)
+
+    def metadata(self, stream: Stream) -> tuple[Column, ...]:
+        return () if stream.rejected else self.fields
+
+    def payload(self, stream: Stream) -> Payload:
+        """Where the messages of a stream are."""
+        return Payload({c.name: c.name.removeprefix("_") for c in self.fields}, self.place)
+
+    def decoded(self, frame: Node, stream: Stream) -> Node:
+        """The calls that make messages the columns of a stream."""
+        return read(frame, stream, self.payload(stream), self.format_of(stream))
+
+    def now(self, stream: Stream, places: Places) -> Node | None:
+        """The calls that give the existing messages as a static DataFrame; None where there are none."""
+        return None
+
+    def at_rest(self, stream: Stream, places: Places) -> Node | None:
+        frame = self.now(stream, places)
+        if frame is None:
+            return None
+        # What cannot be parsed is skipped: it would end the preview.
+        rows = self.decoded(frame, replace(stream, malformed="skip", counted=False))
+        return debezium.at_rest(rows) if self.format_of(stream) == debezium.FORMAT else rows
+
+    def infer(self, stream: Stream) -> Node | None:
+        return infer(stream)
+
+    def before_watermark(self, stream: Stream, frame: Node) -> Node:
+        return measured(frame, stream)
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        check_format(self.format_of(stream), options, at, reads=True)
 
 
 def payload_column(form: str) -> Column:
@@ -91,14 +142,15 @@ def payload_column(form: str) -> Column:
 def read(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
     """The calls that make messages a stream's columns and the metadata columns that it is to have."""
     if stream.rejected:
-        return _rejected(frame, stream, payload, form)
+        fields = [expr(f"{e} AS {name}") for name, e in payload.fields.items() if name != "_headers"]
+        frame = _with_parsed(frame, stream, form).call("where", expr(_malformed(form)))
+        return frame.call("select", expr("CAST(value AS STRING) AS payload"), *fields)
     fields = [expr(f"{payload.fields[name]} AS {name}") for name in stream.metadata]
     if form not in PAYLOAD_FORMATS:
-        value = payload.value if form == "raw" else f"CAST({payload.value} AS STRING)"
+        value = "value" if form == "raw" else "CAST(value AS STRING)"
         return frame.call("select", expr(f"{value} AS value"), *fields)
     columns = [expr(f"{_column(stream, c)} AS {quote_name(c.name)}") for c in stream.columns]
-    frame = _with_parsed(frame, stream, payload, form)
-    bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
+    frame, bad = _with_parsed(frame, stream, form), _malformed(form)
     if form == debezium.FORMAT:
         columns = [expr(f"_row.row.{quote_name(c.name)} AS {quote_name(c.name)}") for c in stream.columns]
     # The count also keeps Spark from reading each payload twice, for the filter and for its columns.
@@ -115,28 +167,18 @@ def rejected_columns(fields: tuple[Column, ...]) -> tuple[Column, ...]:
     return (Column("payload", "STRING"), *(f for f in fields if f.name != "_headers"))
 
 
-def _rejected(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
-    """The messages that cannot be read."""
-    bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
-    fields = [expr(f"{e} AS {name}") for name, e in payload.fields.items() if name != "_headers"]
-    return (
-        _with_parsed(frame, stream, payload, form)
-        .call("where", expr(bad))
-        .call("select", expr(f"CAST({payload.value} AS STRING) AS payload"), *fields)
-    )
-
-
-def _corrupt(form: str) -> str:
-    if form == debezium.FORMAT:
-        return f" OR _parsed.{MALFORMED} IS NOT NULL OR {debezium.MALFORMED}"
-    return f" OR _parsed.{MALFORMED} IS NOT NULL" if form in ("json", "csv") else ""
+def _malformed(form: str) -> str:
+    """The condition of the messages that cannot be read."""
+    corrupt = f" OR _parsed.{MALFORMED} IS NOT NULL" if form in ("json", "csv", debezium.FORMAT) else ""
+    corrupt += f" OR {debezium.MALFORMED}" if form == debezium.FORMAT else ""
+    return f"value IS NOT NULL AND (_parsed IS NULL{corrupt})"
 
 
 def _row_condition(stream: Stream, payload: Payload, bad: str) -> str:
     """The condition of the rows that are kept. By default a malformed message ends the query."""
     if stream.malformed in ("skip", "into"):
         return f"NOT ({bad})"
-    why = f"substr(CAST({payload.value} AS STRING), 1, 200)"
+    why = "substr(CAST(value AS STRING), 1, 200)"
     if schema_registry.uses(stream):
         why = "coalesce(_read.fault, concat('its bytes do not match schema ', _read.writer))"
     said = f"concat('[{MALFORMED_MESSAGE}] malformed message in ', {payload.place}, ': ', {why})"
@@ -151,44 +193,45 @@ def _column(stream: Stream, column: Column) -> str:
     return f"CAST({field} AS {column.type})" if schema_registry.uses(stream) else field
 
 
-def _with_parsed(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
+def _with_parsed(frame: Node, stream: Stream, form: str) -> Node:
     """The frame with a column _parsed, NULL where a payload cannot be read."""
     if schema_registry.uses(stream):
         given = (stream.option("avroSchema"), *filter(None, [stream.option("subject")]))
         reader = schema_registry.client(stream).call("reader", *given)
-        frame = frame.call("select", expr("*"), Call(reader, (expr(payload.value),)).call("alias", "_read"))
-    frame = frame.call("select", expr("*"), _parsed(stream, payload, form))
+        frame = frame.call("select", expr("*"), Call(reader, (expr("value"),)).call("alias", "_read"))
+    frame = frame.call("select", expr("*"), _parsed(stream, form))
     return debezium.with_change(frame) if form == debezium.FORMAT else frame
 
 
-def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
+def _parsed(stream: Stream, form: str) -> Node:
     if form == "protobuf":
-        decoder = Call(Var("protobuf_reader"), tuple(map(lit, _protobuf(stream))))
-        return Call(decoder, (expr(payload.value),)).call("alias", "_parsed")
+        columns = schema_text(stream.rejected or stream.columns)
+        arguments = stream.option("descriptorFile"), stream.option("message"), columns
+        decoder = Call(Var("protobuf_reader"), tuple(map(lit, arguments)))
+        return Call(decoder, (expr("value"),)).call("alias", "_parsed")
     if form == "avro":
         if schema_registry.uses(stream):
             value = "_read.avro"
         elif stream.option("wireFormat").casefold() == "confluent":
-            value = f"concat(X'02', substring({payload.value}, 6), X'00')"
+            value = "concat(X'02', substring(value, 6), X'00')"
         else:
-            value = f"concat(X'02', {payload.value}, X'00')"
+            value = "concat(X'02', value, X'00')"
         # As a list of one: it is NULL when it cannot be read, where a record would be one of NULLs.
         schema = quote(f'{{"type":"array","items":{stream.option("avroSchema")}}}')
         return expr(f"from_avro({value}, {schema}, map('mode', 'PERMISSIVE'))[0] AS _parsed")
-    columns = stream.rejected or stream.columns
-    schema = debezium.schema(columns) if form == debezium.FORMAT else schema_text(columns)
+    of_rows = stream.rejected or stream.columns
+    schema = debezium.schema(of_rows) if form == debezium.FORMAT else schema_text(of_rows)
     schema = f"{schema}, {MALFORMED} STRING"
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
-    spellings = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
-    options |= {spellings[k.casefold()]: v for k, v in stream.options if k.casefold() in spellings}
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED, **_options_of(stream, form)}
     given = ", ".join(f"{quote(k)}, {quote_option(v)}" for k, v in options.items())
     reader = "from_csv" if form == "csv" else "from_json"
-    return expr(f"{reader}(CAST({payload.value} AS STRING), {quote(schema)}, map({given})) AS _parsed")
+    return expr(f"{reader}(CAST(value AS STRING), {quote(schema)}, map({given})) AS _parsed")
 
 
-def _protobuf(stream: Stream) -> tuple[str, str, str]:
-    columns = schema_text(stream.rejected or stream.columns)
-    return stream.option("descriptorFile"), stream.option("message"), columns
+def _options_of(entry: Stream | Sink, form: str) -> dict[str, str]:
+    """The options of a stream or sink that say how a payload is read or written, as Spark spells them."""
+    spellings = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
+    return {spellings[k.casefold()]: v for k, v in entry.options if k.casefold() in spellings}
 
 
 def infer(stream: Stream) -> Node | None:
@@ -205,8 +248,7 @@ def written(frame: Node, sink: Sink, form: str, *, changes: bool = False) -> Nod
     """The calls that make rows messages: columns key, value and what else a message has. changes: whether the
     rows of FORMAT debezium_json are in envelopes already.
     """
-    spellings = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
-    options = {spellings[k.casefold()]: v for k, v in sink.options if k.casefold() in spellings}
+    options = _options_of(sink, form)
     if form == debezium.FORMAT:
         envelopes = frame if changes else debezium.envelopes(frame)
         pairs = [[k, v] for k, v in options.items()]

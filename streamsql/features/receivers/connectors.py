@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.cli.addresses import is_loopback
-from streamsql.connectors import debezium, messages, schema_registry
-from streamsql.connectors.base import Connector, OptionSpec, Places
-from streamsql.connectors.event_metrics import measured
-from streamsql.connectors.messages import Payload
-from streamsql.definitions import PAYLOAD_FORMATS, REJECTED, Stream
+from streamsql.connectors import messages, schema_registry
+from streamsql.connectors.base import OptionSpec, Places
+from streamsql.definitions import REJECTED, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
 SPOOL = "streamsql.features.receivers.spool_source.Spool"
 SHORTEST_TOKEN = 16
 _OF_REGISTRY = frozenset(spec.name for spec in schema_registry.OPTIONS)
-_PLACE = "concat('the message received at ', received)"
-_FORMATS = ("json", "csv", "text", "raw", "avro", "protobuf", debezium.FORMAT)
 _SPOOLED = (
     OptionSpec(
         "retention",
@@ -39,13 +34,14 @@ _SPOOLED = (
 _TOKEN = OptionSpec("token", "the bearer token that the console sends", secret=True)
 
 
-class Received(Connector):
+class Received(messages.MessageConnector):
     """What the three have in common."""
 
     received = True
     offset_options = ("startingOffsets", "endingOffsets")
-    formats = _FORMATS
-    fields: ClassVar[tuple[Column, ...]] = (Column("_received", "TIMESTAMP"),)
+    formats = ("json", "csv", "text", "raw", "avro", "protobuf", "debezium_json")
+    fields: tuple[Column, ...] = (Column("_received", "TIMESTAMP"),)
+    place = "concat('the message received at ', received)"
     own: ClassVar[tuple[OptionSpec, ...]] = ()
     packages = ("avro",)
 
@@ -59,19 +55,6 @@ class Received(Connector):
         """
         return None
 
-    def format_of(self, stream: Stream) -> str:
-        """json for declared columns, else text."""
-        return stream.format or ("json" if stream.columns else "text")
-
-    def columns(self, stream: Stream) -> tuple[Column, ...]:
-        if stream.rejected:
-            return messages.rejected_columns(self.fields)
-        form = self.format_of(stream)
-        return () if form in PAYLOAD_FORMATS else (messages.payload_column(form),)
-
-    def metadata(self, stream: Stream) -> tuple[Column, ...]:
-        return () if stream.rejected else self.fields
-
     def rate_option(self, stream: Stream) -> str:
         return "maxRowsPerTrigger"
 
@@ -79,26 +62,10 @@ class Received(Connector):
         reader = _spool("readStream", stream, places)
         if most := stream.option("maxRowsPerTrigger"):
             reader = reader.call("option", "maxRowsPerTrigger", most)
-        return self._read(reader.call("load"), stream)
+        return self.decoded(reader.call("load"), stream)
 
-    def at_rest(self, stream: Stream, places: Places) -> Node:
-        # What cannot be parsed is skipped: it would end the preview.
-        readable = replace(stream, malformed="skip", counted=False)
-        rows = self._read(_spool("read", stream, places).call("load"), readable)
-        return debezium.at_rest(rows) if self.format_of(stream) == debezium.FORMAT else rows
-
-    def _read(self, frame: Node, stream: Stream) -> Node:
-        fields = {c.name: c.name.removeprefix("_") for c in self.fields}
-        return messages.read(frame, stream, Payload("value", fields, _PLACE), self.format_of(stream))
-
-    def infer(self, stream: Stream) -> Node | None:
-        return messages.infer(stream)
-
-    def before_watermark(self, stream: Stream, frame: Node) -> Node:
-        return measured(frame, stream)
-
-    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
-        messages.check_format(self.format_of(stream), options, at, reads=True)
+    def now(self, stream: Stream, places: Places) -> Node:
+        return _spool("read", stream, places).call("load")
 
 
 class Http(Received):
