@@ -7,61 +7,33 @@ import importlib
 import inspect
 from typing import Any
 
-# Name in a program → its module in embedded/. These modules import only one another, since EXPLAIN PYSPARK
-# prints their definitions into stand-alone programs.
-HELPERS = {
-    "remove_other": "python_code",
-    "load_module": "python_code",
-    "find": "python_code",
-    "load": "python_code",
-    "data_source": "python_code",
-    "JdbcTable": "jdbc_writer",
-    "only_owner": "durable_files",
-    "write_file": "durable_files",
-    "make_folder": "durable_files",
-    "remove_file": "durable_files",
-    "sync_folder": "durable_files",
-    "LiveFiles": "live_files",
-    "persist_rows": "live_files",
-    "touched": "carried_values",
-    "carried": "carried_values",
-    "given_back": "carried_values",
-    "carried_type": "carried_values",
-    "carried_schema": "carried_values",
-    "rebuilt": "carried_values",
-    "columns_rebuilt": "carried_values",
-    "key_text": "carried_values",
-    "to_arrow": "carried_values",
-    "to_frame": "carried_values",
-    "RowsAt": "live_rows",
-    "LiveRows": "live_rows",
-    "Snapshots": "snapshots",
-    "Refreshing": "snapshots",
-    "identified": "changes",
-    "columns_of_changes": "changes",
-    "Changes": "changes",
-    "BatchFiles": "fan_out",
-    "EachSink": "fan_out",
-    "throw_away": "fan_out",
-    "filled": "secret_references",
-    "to_messages": "message_codecs",
-    "envelopes": "message_codecs",
-    "envelope_messages": "message_codecs",
-    "avro_writer": "message_codecs",
-    "ProtobufKind": "message_codecs",
-    "protobuf_reader": "message_codecs",
-    "protobuf_writer": "message_codecs",
-    "LogFiles": "late_rows_reader",
-    "LateRows": "late_rows_reader",
-    "LateRowsWriter": "late_rows_writer",
-    "read_state": "state_reader",
-    "flattened": "state_reader",
-    "pivoted": "pivots",
-    "SchemaRegistry": "registry_codecs",
-    "as_written": "registry_codecs",
-    "avro_schema": "registry_codecs",
-    "avro_type": "registry_codecs",
+# Module in embedded/ → its names in programs. These modules import only one another, since EXPLAIN PYSPARK
+# prints their definitions into stand-alone programs, in this order.
+_MODULES = {
+    "python_code": "remove_other load_module find load data_source",
+    "jdbc_writer": "JdbcTable",
+    "durable_files": "only_owner write_file make_folder remove_file sync_folder",
+    "live_files": "LiveFiles persist_rows",
+    "carried_values": (
+        "touched carried given_back carried_type carried_schema rebuilt columns_rebuilt "
+        "key_text to_arrow to_frame"
+    ),
+    "live_rows": "RowsAt LiveRows",
+    "snapshots": "Snapshots Refreshing",
+    "changes": "identified columns_of_changes Changes",
+    "fan_out": "BatchFiles EachSink throw_away",
+    "secret_references": "filled",
+    "message_codecs": (
+        "to_messages envelopes envelope_messages avro_writer ProtobufKind protobuf_reader protobuf_writer"
+    ),
+    "late_rows_reader": "LogFiles LateRows",
+    "late_rows_writer": "LateRowsWriter",
+    "state_reader": "read_state flattened",
+    "pivots": "pivoted",
+    "registry_codecs": "SchemaRegistry as_written avro_schema avro_type",
 }
+HELPERS = {name: module for module, names in _MODULES.items() for name in names.split()}
+"""Name in a program → its module."""
 
 
 def helper(name: str) -> Any:
