@@ -102,6 +102,25 @@ def test_answers_are_those_of_spark(console: Console, spark: Any) -> None:
         assert console.rows(f"{query};") == expected, query
 
 
+@pytest.mark.parametrize(
+    "having",
+    [
+        "EXISTS (SELECT 1 FROM nums WHERE id < min(a.v))",
+        "(SELECT max(id) FROM nums WHERE id < max(v)) = 2",
+    ],
+)
+def test_a_query_in_having_aggregates_columns_of_the_groups(
+    console: Console, spark: Any, having: str
+) -> None:
+    values = "(1, 1), (1, 3), (2, 2), (3, 3)"
+    console.run(f"{SETUP} CREATE STREAM s (k INT, v INT) USING values; INSERT INTO s VALUES {values};")
+    query = f"SELECT k, min(v) AS low FROM {{}} AS a GROUP BY k HAVING {having}"
+    expected = sorted(map(tuple, spark.sql(query.format(f"(VALUES {values} AS w (k, v))")).collect()))
+    assert expected
+    console.run(f"CREATE LIVE TABLE t AS {query.format('s')}; AWAIT QUERY t IDLE;")
+    assert sorted(console.rows("SELECT * FROM t;")) == expected
+
+
 def test_names_given_by_identifier(console: Console, spark: Any) -> None:
     (created, written, *_) = console.run(
         "CREATE TABLE IDENTIFIER('t' || 'b') (a INT) USING parquet; INSERT INTO IDENTIFIER('t' || 'b') VALUES (1);"

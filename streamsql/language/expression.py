@@ -16,6 +16,7 @@ from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.tree_nodes import (
     Call,
     Holds,
+    aggregates_outside,
     arguments_of,
     bare,
     calls_in,
@@ -180,6 +181,11 @@ class Expression:
     @property
     def has_subquery(self) -> bool:
         return self._holds.subquery
+
+    @property
+    def aggregates_outside(self) -> bool:
+        """Whether it has a query that aggregates columns of the query around it."""
+        return self.has_subquery and aggregates_outside(self.tree, self.source)
 
     def column_names(self) -> frozenset[str]:
         """The case-folded names of its columns (the last part of a dotted name)."""

@@ -79,6 +79,12 @@ def holds(tree: Any, source: str) -> Holds:
     return Holds(aggregate, distinct, window, generator, clock, subquery)
 
 
+def aggregates_outside(tree: Any, source: str) -> bool:
+    """Whether a sub-query aggregates columns of the query around it: it does so in a WHERE."""
+    conditions = [where for select in tree.find_all(exp.Select) if (where := select.args.get("where"))]
+    return any(is_aggregate(n, source) for c in conditions for n in c.walk() if n.parent_select is c.parent)
+
+
 def calls_in(nodes: Iterable[Any], source: str) -> list[Call]:
     """The function calls among the nodes of a tree, in the order of the text."""
     calls = []

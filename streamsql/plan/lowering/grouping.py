@@ -96,6 +96,8 @@ class Grouping(HiddenKeys):
         """The groups, before their aggregation to these columns, with HAVING: a filter, or (hidden_keys.py)
         a column that says whether a group is kept.
         """
+        if clause.expression.aggregates_outside:
+            raise Unknown("a query in HAVING aggregates columns of the query around it")
         having = _by_aliases(self.checked(clause.expression), items)
         if not having.is_predicate:  # Spark's parser casts it
             having = read_expression(f"CAST({having.text} AS BOOLEAN)")
