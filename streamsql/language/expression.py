@@ -20,6 +20,7 @@ from streamsql.language.tree_nodes import (
     arguments_of,
     bare,
     calls_in,
+    free_columns,
     holds,
     is_named,
     is_number,
@@ -211,19 +212,8 @@ class Expression:
         return [(n.table.casefold(), n.name.casefold(), span_of(n)) for n in nodes]
 
     def free_columns(self) -> list[tuple[str, str, Span]]:
-        """As columns(), without those of sub-queries, the parameters of lambda functions and the columns
-        whose first part is a schema or a struct of a struct.
-        """
-        queries = (exp.Select, exp.SetOperation)
-        parameters: set[str] = set()
-        nodes = []
-        for node in self.tree.walk(prune=lambda n: isinstance(n, queries)):
-            if isinstance(node, exp.Lambda):
-                parameters |= {p.name.casefold() for p in node.expressions}
-            elif isinstance(node, exp.Column) and not node.args.get("db") and node.arg_key != "unit":
-                nodes += [node] if is_named(node.this) and leaves_of(node) else []
-        columns = [(n.table.casefold(), n.name.casefold(), span_of(n)) for n in nodes]
-        return [c for c in columns if (c[0] or c[1]) not in parameters]
+        """As columns(), of those that free_columns of tree_nodes gives."""
+        return [(of, name, span_of(node)) for of, name, node in free_columns(self.tree)]
 
     # ---- conditions
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +23,16 @@ def queries_in_parentheses(query: Query) -> list[Span]:
         if close < len(tokens):
             found.append(Span(first.start, tokens[close - 1].end))
     return found
+
+
+def in_queries(query: Query) -> Iterator[Span]:
+    """The place of each IN (SELECT …), from the word IN on."""
+    tokens = query.tokens
+    for at in range(len(tokens) - 2):
+        begins = [t.upper for t in tokens[at : at + 3]] in (["IN", "(", "SELECT"], ["IN", "(", "WITH"])
+        close = closing(tokens, at + 1) if begins else len(tokens)
+        if close < len(tokens):
+            yield Span(tokens[at].start, tokens[close].end)
 
 
 def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -> bool:

@@ -13,6 +13,7 @@ from streamsql.language.statements.base import Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import Token, on_one_line, tokenize, unquote
+from streamsql.language.unread_query import words_of
 
 WHOLE = "query"
 """The clause that a query is of which the tree does not tell the clauses."""
@@ -50,8 +51,7 @@ def clauses_of(text: str) -> Clauses:
 
 def words_in(text: str) -> frozenset[str]:
     """The words and quoted names of a text, folded."""
-    tokens = (t for t in tokenize(text, strict=False) if t.kind in ("word", "quoted"))
-    return frozenset(unquote(token).casefold() for token in tokens)
+    return words_of(tokenize(text, strict=False))
 
 
 def declared(column: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from streamsql.language.console_clauses import PLACEHOLDER
 from streamsql.language.expression import TIME_WINDOWS, WINDOW_TYPE, Expression
 from streamsql.language.query_tree import ConsoleRelation, Query
 from streamsql.language.struct_types import struct_fields
-from streamsql.language.tree_nodes import is_named, leaves_of, name_of, span_of
+from streamsql.language.tree_nodes import free_columns, is_named, leaves_of, name_of, span_of
 
 NameAndType = tuple[str, str]
 """A column: its name as written and its type, "" where that is not known."""
@@ -349,28 +349,3 @@ def _alias(item: Any) -> str:
 def _names_of(aliases: Any) -> list[str]:
     """The names of `AS (a, b)`."""
     return [alias if isinstance(alias, str) else alias.name for alias in aliases.aliases]
-
-
-def free_columns(select: Any) -> Iterator[tuple[str, str, Any]]:
-    """(qualifier, name), folded, and the node of each column of a SELECT or an expression: not those of the
-    queries in it, the parameters of lambda functions, hints, units, and names whose first part may be a
-    schema.
-    """
-    parameters: set[str] = set()
-    nodes = []
-    inner = (exp.Select, exp.SetOperation, exp.Hint)
-    for node in select.walk(prune=lambda n: n is not select and isinstance(n, inner)):
-        if isinstance(node, exp.Lambda):
-            parameters |= {p.name.casefold() for p in node.expressions}
-        elif isinstance(node, exp.Column) and not node.args.get("db") and _is_value(node):
-            nodes += [node] if is_named(node.this) and leaves_of(node.this) else []
-    for node in nodes:
-        qualifier, name = node.table.casefold(), node.name.casefold()
-        if (qualifier or name) not in parameters:
-            yield qualifier, name, node
-
-
-def _is_value(column: Any) -> bool:
-    """Whether a column is none of a function's units, and no name of an argument."""
-    named = isinstance(column.parent, (exp.Kwarg, exp.PropertyEQ)) and column.arg_key == "this"
-    return column.arg_key != "unit" and not named

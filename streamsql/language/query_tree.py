@@ -13,7 +13,7 @@ from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Watermark
 from streamsql.language.tokens import Token, quote_name, unquote
-from streamsql.language.tree_nodes import Call, calls_in
+from streamsql.language.tree_nodes import Call, calls_in, names_of_kind
 
 
 @dataclass(frozen=True)
@@ -281,11 +281,6 @@ class Query:
         return tuple(sorted(set(calls), key=lambda c: c.span.start))
 
     @cached_property
-    def in_queries(self) -> tuple[Span, ...]:
-        """The position of each IN (SELECT …), from the word IN on."""
-        return tuple(unread_query.in_queries_of(self.tokens))
-
-    @cached_property
     def words(self) -> frozenset[str]:
         """All names and words of the query, case-folded; they include every column that it uses."""
         return unread_query.words_of(self.tokens)
@@ -305,17 +300,21 @@ class Query:
     @cached_property
     def qualifiers(self) -> frozenset[str]:
         """The names before a dot, case-folded: the relations (or structs) that the query names."""
-        return unread_query.qualifiers_of(self.tokens)
+        pairs = zip(self.tokens, self.tokens[1:], strict=False)
+        names = (name for name, sign in pairs if name.kind in ("word", "quoted") and sign.text == ".")
+        return frozenset(unquote(name).casefold() for name in names)
 
     @cached_property
     def named_queries(self) -> frozenset[str]:
         """The names of WITH queries, case-folded, also where the query has no body."""
-        return unread_query.named_queries_of(self.tokens)
+        return frozenset(name for name, *_ in unread_query.with_queries(self.tokens))
 
     @cached_property
     def seems_to_group(self) -> bool:
         """Whether the query seems to group rows; for queries without a body."""
-        return unread_query.seems_to_group(self.tokens, self.calls)
+        words = {t.upper for t in self.tokens if t.kind == "word"}
+        called = {call.name for call in self.calls}
+        return bool(words & {"GROUP", "DISTINCT", "AGGREGATE"} or called & names_of_kind("agg"))
 
     @property
     def seems_to_filter_groups(self) -> bool:

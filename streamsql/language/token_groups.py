@@ -36,6 +36,17 @@ def closing(tokens: Sequence[Token], at: int) -> int:
     return len(tokens)
 
 
+def closers(tokens: Sequence[Token]) -> dict[int, int]:
+    """Each opening parenthesis and bracket that is closed, and the closing one."""
+    closes, opened = dict[int, int](), list[int]()
+    for at, token in enumerate(tokens):
+        if token.text in OPENING:
+            opened.append(at)
+        elif token.text in CLOSING and opened:
+            closes[opened.pop()] = at
+    return closes
+
+
 def outside(tokens: Sequence[Token], start: int = 0) -> Iterator[int]:
     """The tokens from that one on that stand outside of parentheses and brackets, an opening one among them.
     The last is the one that closes what is around them, if there is one.

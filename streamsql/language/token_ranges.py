@@ -8,8 +8,7 @@ from typing import Any
 from streamsql.errors import Span
 from streamsql.language.console_clauses import Cut
 from streamsql.language.expression import Expression
-from streamsql.language.token_groups import begins_clause
-from streamsql.language.tokens import Token
+from streamsql.language.token_groups import begins_clause, closers
 
 LEFT = "the query has a clause that is left to Spark"
 
@@ -25,7 +24,7 @@ class TokenRanges:
         self.text = text
         self.out = out
         self.tokens = out.remaining
-        self.close = _closers(self.tokens)
+        self.close = closers(self.tokens)
 
     def begins(self, at: int, word: str) -> bool:
         """Whether the token starts that clause, and is not a name spelled like it."""
@@ -75,18 +74,6 @@ class TokenRanges:
 
     def expression(self, tree: Any, lo: int, hi: int) -> Expression:
         return Expression(self.text, self.span(lo, hi), tree)
-
-
-def _closers(tokens: Sequence[Token]) -> dict[int, int]:
-    """Index of each opening parenthesis or bracket → index of the closing one."""
-    closes: dict[int, int] = {}
-    opened: list[int] = []
-    for at, token in enumerate(tokens):
-        if token.text in ("(", "["):
-            opened.append(at)
-        elif token.text in (")", "]") and opened:
-            closes[opened.pop()] = at
-    return closes
 
 
 def check_parts(tree: Any, supported: frozenset[str]) -> None:

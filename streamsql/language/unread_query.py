@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamsql.errors import Span
-from streamsql.language.token_groups import closing, outside
+from streamsql.language.token_groups import closers, outside
 from streamsql.language.tokens import Token, unquote
-from streamsql.language.tree_nodes import Call, names_of_kind
+from streamsql.language.tree_nodes import Call
 
 _BEFORE_RELATION = ("FROM", "JOIN", "STREAM", "TABLE", ",")
 _NO_RELATION = ("STREAM", "SELECT", "LATERAL", "TABLE", "WITH", "FROM", "VALUES")
@@ -19,20 +19,6 @@ _NO_RELATION = ("STREAM", "SELECT", "LATERAL", "TABLE", "WITH", "FROM", "VALUES"
 def words_of(tokens: Iterable[Token]) -> frozenset[str]:
     """The names and words of a text, case-folded."""
     return frozenset(unquote(t).casefold() for t in tokens if t.kind in ("word", "quoted"))
-
-
-def qualifiers_of(tokens: Sequence[Token]) -> frozenset[str]:
-    """The names before a dot, case-folded."""
-    return frozenset(
-        unquote(token).casefold()
-        for token, after in zip(tokens, tokens[1:], strict=False)
-        if token.kind in ("word", "quoted") and after.text == "."
-    )
-
-
-def named_queries_of(tokens: Sequence[Token]) -> frozenset[str]:
-    """The names of WITH queries, case-folded."""
-    return frozenset(name for name, *_ in _named_queries(tokens))
 
 
 def calls_of_tokens(tokens: Sequence[Token]) -> list[Call]:
@@ -53,7 +39,7 @@ def _is_parted(tokens: Sequence[Token], opening: int) -> bool:
 
 def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
     """The names in positions of relations, with their spans; not those of WITH queries."""
-    names, hidden = [], list(_named_queries(tokens))
+    names, hidden = [], list(with_queries(tokens))
     defined = {place for _, place, _, _ in hidden}
     for at, token in enumerate(tokens):
         if at in defined or token.kind not in ("word", "quoted") or token.upper in _NO_RELATION:
@@ -75,16 +61,11 @@ def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
     return names
 
 
-def _named_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int, int]]:
+def with_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int, int]]:
     """(folded name, the token that gives it, the tokens from, to) of each WITH query, where its name stands
     for it: behind it, up to the end of the parentheses around it; in WITH RECURSIVE in itself, too.
     """
-    closing, opened = dict[int, int](), list[int]()
-    for at, token in enumerate(tokens):
-        if token.kind == "sign" and token.text == "(":
-            opened.append(at)
-        elif token.kind == "sign" and token.text == ")" and opened:
-            closing[opened.pop()] = at
+    closing = closers(tokens)
     for first, token in enumerate(tokens):
         around = first == 0 or first - 1 in closing
         if token.upper != "WITH" or token.kind != "word" or not around:
@@ -102,24 +83,3 @@ def _named_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int, int
             at = closing[body] + 2
             if at > end or tokens[at - 1].text != ",":
                 break
-
-
-def seems_to_group(tokens: Sequence[Token], calls: Iterable[Call]) -> bool:
-    """Whether a query groups rows somewhere."""
-    words = {t.upper for t in tokens if t.kind == "word"}
-    return bool(words & {"GROUP", "DISTINCT", "AGGREGATE"}) or any(
-        c.name in names_of_kind("agg") for c in calls
-    )
-
-
-def in_queries_of(tokens: Sequence[Token]) -> Iterator[Span]:
-    """The position of each IN (SELECT …), from the word IN on."""
-    for at in range(len(tokens) - 2):
-        if (
-            tokens[at].upper == "IN"
-            and tokens[at + 1].text == "("
-            and tokens[at + 2].upper in ("SELECT", "WITH")
-        ):
-            close = closing(tokens, at + 1)
-            if close < len(tokens):
-                yield Span(tokens[at].start, tokens[close].end)

@@ -10,6 +10,7 @@ from streamsql.connectors.base import Places
 from streamsql.connectors.registry import connector
 from streamsql.definitions import ON_SERVER, Sink, Stream, is_before, is_staged
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
+from streamsql.language.nested_queries import in_queries
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.plan.basic_plans import Plan
@@ -185,7 +186,7 @@ def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | R
 def _check_in(body: Fragment, catalog: Catalog) -> None:
     """Raise RuleFault for IN (SELECT … FROM stream), at the IN: Spark has none on streams."""
     query = read_query(body.text)
-    for span in query.in_queries:
+    for span in in_queries(query):
         names = [r.name for r in query.relations if span.start <= r.span.start < span.end]
         if any(isinstance(catalog.relation(name), Stream) for name in names):
             inner = body.text[span.start : span.end].partition("(")[2].removesuffix(")").strip()
