@@ -86,12 +86,8 @@ class UnfinishedStatement:
     @property
     def expects_path(self) -> bool:
         """Whether the quote at the cursor is always a path."""
-        last = self.before[-1].upper if self.before else ""
-        return "Path" in _expected_by_grammar(self.before) or last in ("LOCATION", "INPATH", "CHECKPOINT")
-
-    @property
-    def expects_event_time(self) -> bool:
-        return bool(self.before) and self.before[-1].upper == "WATERMARK"
+        behind = self.last in ("LOCATION", "INPATH", "CHECKPOINT")
+        return behind or "Path" in _expected_by_grammar(self.before)
 
     # ---- kind of statement ----------------------------------------------------------------
 
@@ -105,25 +101,14 @@ class UnfinishedStatement:
         """Its first word as written."""
         return self.before[0].text if self.before else self.typed
 
-    def _has(self, word: str, within: int | None = None) -> bool:
-        """Whether a word is among the (first) tokens before the cursor."""
-        return any(t.upper == word for t in self.before[:within])
-
     @property
-    def is_of_stream(self) -> bool:
-        return self._has("STREAM", 4)
+    def last(self) -> str:
+        """The last word before the cursor, upper case; "" if there is none."""
+        return self.before[-1].upper if self.before else ""
 
-    @property
-    def is_of_sink(self) -> bool:
-        return self._has("SINK", 4)
-
-    @property
-    def is_of_topics(self) -> bool:
-        return self._has("TOPICS", 2)
-
-    @property
-    def is_of_connectors(self) -> bool:
-        return self._has("CONNECTORS", 4) or self._has("CONNECTOR", 4)
+    def has(self, *words: str, within: int | None = None) -> bool:
+        """Whether one of these words is among the (first) tokens before the cursor."""
+        return any(t.upper in words for t in self.before[:within])
 
     @property
     def target(self) -> str:
@@ -171,14 +156,9 @@ class UnfinishedStatement:
         return _split_key(tokens[:-1], unquote(tokens[-1]))[1].casefold() if tokens else ""
 
     @property
-    def is_behind_path_key(self) -> bool:
-        """Whether the last word is the key `path` of an option list, also in Spark's CREATE TABLE."""
-        return bool(self.before) and self.before[-1].upper == "PATH" and self._has("OPTIONS")
-
-    @property
     def setting(self) -> str:
         """The key of a SET whose value is expected, case-folded; "" for none."""
-        if self.head != "SET" or self.before[-1].text != "=":
+        if self.head != "SET" or self.last != "=":
             return ""
         return "".join(unquote(t) for t in self.before[1:-1]).casefold()
 

@@ -61,7 +61,7 @@ def _sinks(context: Context) -> Iterator[Offer]:
 
 def _targets(context: Context) -> Iterator[Offer]:
     catalog = context.catalog
-    if context.statement.is_of_topics:
+    if context.statement.has("TOPICS", within=2):
         for entries in (catalog.streams, catalog.sinks):
             of_kafka = (e for e in entries.values() if e.connector == "kafka")
             yield from (Offer(quote_name(e.name), "kafka") for e in of_kafka)
@@ -92,14 +92,14 @@ def _columns(context: Context) -> Iterator[Offer]:
         columns = [(c.name, c.type) for c in target.columns] if target else []
     elif statement.head == "WATCH":
         columns = list(context.resolver.of_name(statement.target).named)
-    elif statement.is_of_stream or statement.is_of_sink:
+    elif statement.has("STREAM", "SINK", within=4):
         columns = statement.declared_columns
         connector = connectors().get(statement.connector)
         if not columns and connector is not None:
             columns = [(c.name, c.type) for c in connector.fixed_columns]
     if not columns and (query := statement.following_query()):
         columns = list(context.resolver.of_text(query).named)
-    return column_offers(event_times_first(columns) if statement.expects_event_time else columns)
+    return column_offers(event_times_first(columns) if statement.last == "WATERMARK" else columns)
 
 
 def _help_topics(context: Context) -> Iterator[Offer]:

@@ -23,8 +23,8 @@ MOST_ENTRIES = 5000
 def _connectors(context: Context) -> Iterator[Offer]:
     """The connectors that the statement at the cursor can use."""
     for connector in connectors().values():
-        usable = connector.writes if context.statement.is_of_sink else connector.reads
-        if usable is not None or context.statement.is_of_connectors:
+        usable = connector.writes if context.statement.has("SINK", within=4) else connector.reads
+        if usable is not None or context.statement.has("CONNECTOR", "CONNECTORS", within=4):
             yield Offer(connector.name, connector.help)
 
 
@@ -36,12 +36,12 @@ def _connector(context: Context) -> Connector | None:
 def _specs(context: Context) -> Sequence[OptionSpec]:
     """The options of the statement's connector, including those for the declared columns."""
     statement = context.statement
-    if statement.is_of_topics:
+    if statement.has("TOPICS", within=2):
         return [s for s in connectors()["kafka"].reads or () if s.name.startswith(_LOGIN)]
     connector = _connector(context)
     if connector is None:
         return ()
-    if statement.is_of_sink:
+    if statement.has("SINK", within=4):
         return connector.writes or ()
     return connector.stream_options(tuple(Column(n, t) for n, t in statement.declared_columns))
 
@@ -127,7 +127,7 @@ def in_quote(context: Context) -> Iterator[Offer]:
     """The candidates inside an open quote: a path, or the key or value of an option if one is expected."""
     statement = context.statement
     spec = _option(context) if "OptionValue" in statement.expected else None
-    path_option = spec.kind == "path" if spec else statement.is_behind_path_key
+    path_option = spec.kind == "path" if spec else statement.last == "PATH" and statement.has("OPTIONS")
     if statement.expects_path or path_option:
         yield from _paths(context.typed)
         return
