@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
 
-from streamsql.errors import RuleFault, Source, Span, SyntaxFault
+from streamsql.errors import RuleFault, Source, SyntaxFault
 from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
@@ -21,7 +21,6 @@ from streamsql.language.statements.base import (
     Restart,
     Statement,
     Trigger,
-    Watermark,
     check_type,
     clause,
     columns_of,
@@ -81,7 +80,7 @@ def _name(node: Node, source: Source) -> Name | None:
     return name_of(named) if named else None
 
 
-def named(rule: str) -> Reader:
+def _named(rule: str) -> Reader:
     """A reader of the part with that name as a Name."""
 
     def read(node: Node, source: Source) -> Name | None:
@@ -91,32 +90,33 @@ def named(rule: str) -> Reader:
     return read
 
 
-def _in_clause(rule: str, part: str) -> Reader:
-    """A reader of a part of a clause as a Name. Raises SyntaxFault for a clause that is written twice."""
+def _clause(rule: str, read: Reader) -> Reader:
+    """A reader of what a clause says; None without the clause. Raises SyntaxFault for one that is written
+    twice.
+    """
 
-    def read(node: Node, source: Source) -> Name | None:
+    def of_node(node: Node, source: Source) -> Any:
         written = clause(node, rule)
-        return name_of(written.get(part)) if written else None
+        return read(written, source) if written else None
 
-    return read
+    return of_node
 
 
 def _has(rule: str) -> Reader:
     return lambda node, source: node.has(rule)
 
 
-def names_of(node: Node | None, rule: str = "ColumnName") -> tuple[Name, ...]:
-    """The names of all parts of a node with that name."""
-    return tuple(name_of(part) for part in node.all(rule)) if node else ()
-
-
-def _names_in(rule: str) -> Reader:
-    return lambda node, source: names_of(clause(node, rule))
+def _names(rule: str) -> Reader:
+    """A reader of all parts with that name."""
+    return lambda node, source: tuple(map(name_of, node.all(rule)))
 
 
 def _columns(node: Node, source: Source) -> tuple[Column, ...] | tuple[Name, ...]:
     """The columns that a statement declares, or a list of the names of columns."""
-    return columns_of(source, node.get("ColumnDefs")) or names_of(clause(node, "ColumnNames"))
+    return columns_of(source, node.get("ColumnDefs")) or _COLUMN_NAMES(node, source) or ()
+
+
+_COLUMN_NAMES = _clause("ColumnNames", _names("ColumnName"))
 
 
 def _or_replace(node: Node, source: Source) -> bool:
@@ -132,17 +132,20 @@ def _or_replace(node: Node, source: Source) -> bool:
     return node.has("OrReplace")
 
 
+def _text(node: Node, source: Source) -> str:
+    return node.text("String")
+
+
 def _query(node: Node, source: Source) -> Fragment | None:
     part = node.get("Query")
     return fragment_of(source, part) if part else None
 
 
-def _options(node: Node, source: Source) -> tuple[Option, ...]:
+def _options(written: Node, source: Source) -> tuple[Option, ...]:
     """Raises SyntaxFault for a duplicate key."""
-    written = clause(node, "Options")
     options: list[Option] = []
     keys: set[str] = set()
-    for part in written.all("Option") if written else []:
+    for part in written.all("Option"):
         key, value = name_of(part.get("OptionKey")), name_of(part.get("OptionValue"))
         if key.value.casefold() in keys:
             raise SyntaxFault(f"option {key} is given twice", span=key.span, code="DUPLICATE_NAME")
@@ -151,49 +154,25 @@ def _options(node: Node, source: Source) -> tuple[Option, ...]:
     return tuple(options)
 
 
-def _watermark(node: Node, source: Source) -> Watermark | None:
-    return watermark_of(source, clause(node, "Watermark"))
-
-
-def _comment(node: Node, source: Source) -> str:
-    written = clause(node, "Comment")
-    return written.text("String") if written else ""
-
-
-def _malformed(node: Node, source: Source) -> str:
-    """The action of ON MALFORMED: fail, skip or into; "" without the clause."""
-    written = clause(node, "OnMalformed")
-    if written is None:
-        return ""
+def _malformed(written: Node, source: Source) -> str:
+    """The action of ON MALFORMED: fail, skip or into."""
     return "into" if written.has("IntoSink") else written.parts[-1].name.lower()
 
 
-def _into_sink(rule: str) -> Reader:
-    """A reader of the sink that a clause names behind INTO."""
+def _into_sink(written: Node, source: Source) -> Name | None:
+    """The sink that a clause names behind INTO."""
+    into = written.get("IntoSink")
+    return name_of(into.get("SinkName")) if into else None
 
-    def read(node: Node, source: Source) -> Name | None:
-        written = clause(node, rule)
-        into = written.get("IntoSink") if written else None
-        return name_of(into.get("SinkName")) if into else None
+
+def _count(rule: str) -> Reader:
+    """A reader of a number. Raises SyntaxFault with the rule if it is not a positive integer."""
+
+    def read(node: Node, source: Source) -> int | None:
+        number = node.get("Number")
+        return count_of(number, rule) if number else None
 
     return read
-
-
-def _retain(node: Node, source: Source) -> int | None:
-    """The rows of RETAIN. Raises SyntaxFault if it is not a positive integer."""
-    written = clause(node, "Retain")
-    number = written.get("Number") if written else None
-    return count_of(number, "RETAIN takes a whole number of rows") if number else None
-
-
-def _retain_span(node: Node, source: Source) -> Span | None:
-    written = clause(node, "Retain")
-    return written.span if written else None
-
-
-def _last(node: Node, source: Source) -> int | None:
-    number = node.get("Number")
-    return count_of(number, "LAST takes a whole number of micro-batches") if number else None
 
 
 def _timeout(node: Node, source: Source) -> float | None:
@@ -202,15 +181,11 @@ def _timeout(node: Node, source: Source) -> float | None:
     return seconds(duration_of(duration)) if duration else None
 
 
-def _output_mode(node: Node, source: Source) -> Name | None:
-    written = clause(node, "OutputMode")
-    return Name(written.parts[-1].name.lower(), written.span) if written else None
+def _output_mode(written: Node, source: Source) -> Name:
+    return Name(written.parts[-1].name.lower(), written.span)
 
 
-def _trigger(node: Node, source: Source) -> Trigger | None:
-    written = clause(node, "Trigger")
-    if written is None:
-        return None
+def _trigger(written: Node, source: Source) -> Trigger:
     for rule, kind in (("Every", "every"), ("ContinuousEvery", "continuous"), ("RealTimeEvery", "real_time")):
         part = written.get(rule)
         if part:
@@ -220,11 +195,8 @@ def _trigger(node: Node, source: Source) -> Trigger | None:
     return Trigger("available_now" if written.has("AVAILABLE") else "once", "", written.span)
 
 
-def _restart(node: Node, source: Source) -> Restart | None:
+def _restart(written: Node, source: Source) -> Restart:
     """Raises SyntaxFault if the number is not valid or the delay between retries is zero."""
-    written = clause(node, "Restart")
-    if written is None:
-        return None
     number, duration = written.get("Number"), written.get("Duration")
     assert number and duration
     times = count_of(
@@ -241,16 +213,9 @@ def _restart(node: Node, source: Source) -> Restart | None:
     return Restart(times, every)
 
 
-def _begins(node: Node, source: Source) -> str:
-    """The position from which a query starts: now, beginning, accept, or "" for the existing checkpoint."""
-    written = clause(node, "Begins")
-    words = ("NOW", "BEGINNING", "ACCEPT")
-    return next((w.lower() for w in words if written and written.has(w)), "")
-
-
-def _query_name(node: Node, source: Source) -> Name | None:
-    written = clause(node, "AsQuery")
-    return new_name_of(written.get("NewName")) if written else None
+def _begins(written: Node, source: Source) -> str:
+    """The position from which a query starts: now, beginning or accept."""
+    return next(word.lower() for word in ("NOW", "BEGINNING", "ACCEPT") if written.has(word))
 
 
 def _event_time(node: Node, source: Source) -> Name:
@@ -270,28 +235,30 @@ def _returned_type(node: Node, source: Source) -> str:
 
 FIELDS: dict[str, Reader] = {
     "name": _name,
-    "targets": lambda node, source: names_of(node, "Target"),
-    "connector": named("Connector"),
-    "format": _in_clause("Format", "FormatName"),
+    "targets": _names("Target"),
+    "connector": _named("Connector"),
+    "format": _clause("Format", _named("FormatName")),
     "columns": _columns,
-    "key": _names_in("Key"),
-    "partitioned_by": _names_in("PartitionedBy"),
-    "options": _options,
-    "watermark": _watermark,
-    "comment": _comment,
-    "malformed": _malformed,
-    "malformed_sink": _into_sink("OnMalformed"),
+    "key": _clause("Key", _names("ColumnName")),
+    "partitioned_by": _clause("PartitionedBy", _names("ColumnName")),
+    "options": _clause("Options", _options),
+    "watermark": _clause("Watermark", lambda written, source: watermark_of(source, written)),
+    "comment": _clause("Comment", _text),
+    "malformed": _clause("OnMalformed", _malformed),
+    "malformed_sink": _clause("OnMalformed", _into_sink),
     "query": _query,
-    "query_name": _query_name,
-    "output_mode": _output_mode,
-    "trigger": _trigger,
-    "checkpoint": _in_clause("Checkpoint", "Path"),
-    "restart": _restart,
-    "begins": _begins,
-    "since": _in_clause("FromTime", "String"),
-    "late": _into_sink("OnLate"),
-    "retain": _retain,
-    "retain_span": _retain_span,
+    "query_name": _clause("AsQuery", lambda written, source: new_name_of(written.get("NewName"))),
+    "output_mode": _clause(
+        "OutputMode", lambda written, source: Name(written.parts[-1].name.lower(), written.span)
+    ),
+    "trigger": _clause("Trigger", _trigger),
+    "checkpoint": _clause("Checkpoint", _named("Path")),
+    "restart": _clause("Restart", _restart),
+    "begins": _clause("Begins", _begins),
+    "since": _clause("FromTime", _named("String")),
+    "late": _clause("OnLate", _into_sink),
+    "retain": _clause("Retain", _count("RETAIN takes a whole number of rows")),
+    "retain_span": _clause("Retain", lambda written, source: written.span),
     "or_replace": _or_replace,
     "if_not_exists": _has("IfNotExists"),
     "if_exists": _has("IfExists"),
@@ -303,17 +270,17 @@ FIELDS: dict[str, Reader] = {
     "idle": _has("IDLE"),
     "ordered": _has("ORDERED"),
     "contains": _has("CONTAINS"),
-    "pattern": lambda node, source: node.text("String"),
-    "path": named("Path"),
-    "file": named("Path"),
-    "target": named("String"),
+    "pattern": _text,
+    "path": _named("Path"),
+    "file": _named("Path"),
+    "target": _named("String"),
     "returns": _returned_type,
-    "error_code": named("String"),
+    "error_code": _named("String"),
     "to": _event_time,
     "owner": lambda node, source: owner_of(node),
     "names": lambda node, source: tuple(name_of(named.parts[0]) for named in node.all("StagedName")),
     "duplicates": _has("WithDuplicates"),
-    "last": _last,
+    "last": _count("LAST takes a whole number of micro-batches"),
     "timeout": _timeout,
 }
 """By the name of a field, how it is read."""
