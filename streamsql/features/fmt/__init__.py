@@ -1,7 +1,7 @@
 """`streamsql fmt`: a script with its clauses on lines and its keywords in upper case.
 
 tokens and comments (atoms.py) → keywords (keyword_places.py) → documents (statement_layout.py,
-query_layout.py) → lines (documents.py). format_script.py has the entry.
+trees.py) → lines (documents.py). format_script.py has the entry.
 """
 
 from streamsql.feature_registry import Feature

@@ -8,20 +8,20 @@ from dataclasses import replace
 from streamsql.features.fmt.atoms import Atom
 from streamsql.features.fmt.documents import HARD, SPACE, Doc, Indent, Line, group
 from streamsql.features.fmt.keyword_places import Places
-from streamsql.features.fmt.query_layout import query_doc
 from streamsql.features.fmt.trees import (
     Item,
-    Layout,
     before,
     first_of,
+    item_doc,
     nested,
     on_new_line,
+    plain,
+    query_doc,
     sign_of,
     split_at,
     word_of,
 )
 
-_layout = Layout(query_doc)
 _CLOSING = ("END", "ELSE", "ELSEIF", "WHEN", "UNTIL")
 # Clauses that stay on the line of the one before them.
 _JOINED = ("Format", "Key")
@@ -42,7 +42,7 @@ def _statement(items: Sequence[Item], places: Places) -> Doc:
         return _block(items, begin, places)
     if at is not None:
         own_line = HARD if on_new_line(items[at]) else SPACE
-        return [_layout.plain(items[:at]), own_line, _statement(items[at:], places)]
+        return [plain(items[:at]), own_line, _statement(items[at:], places)]
     queries = {start for start, _ in places.queries}
     query = next((n for n, i in enumerate(items) if first_of(i).start in queries), None)
     if query is None:
@@ -69,7 +69,7 @@ def _compound(items: Sequence[Item], places: Places) -> Doc:
         content = piece[: len(piece) - len(closing)]
         doc = _statement(content, places) if line.start in statements else _of_structure(content, places)
         lead: list[Doc] = [before(piece[0], hard=True)] if begin else []
-        docs.append(_indented([*lead, doc, _layout.plain(closing)], places.lines[line.start]))
+        docs.append(_indented([*lead, doc, plain(closing)], places.lines[line.start]))
     return docs
 
 
@@ -82,8 +82,8 @@ def _of_structure(items: Sequence[Item], places: Places) -> Doc:
     queries = {start for start, _ in places.queries}
     query = next((n for n, i in enumerate(items) if n and first_of(i).start in queries), None)
     if query is None:
-        return _layout.item(items)
-    head, tail = _layout.plain(items[:query]), _layout.plain(items[-1:])
+        return item_doc(items)
+    head, tail = plain(items[:query]), plain(items[-1:])
     body = items[query:-1]
     content = [head, Indent([Line(), query_doc(body)]), Line(), tail]
     return group(content, broken=on_new_line(body[0]))
@@ -96,9 +96,9 @@ def _block(items: Sequence[Item], begin: int, places: Places) -> Doc:
     for piece in _statements(items[begin + 1 : end], places):
         closing = piece[-1:] if sign_of(piece[-1]) == ";" else []  # the last one may have none
         content = _statement(piece[: len(piece) - len(closing)], places)
-        lines += [before(piece[0], hard=True), content, _layout.plain(closing)]
+        lines += [before(piece[0], hard=True), content, plain(closing)]
     head = group(_head(items[: begin + 1], places))
-    tail: list[Doc] = [before(items[end], hard=True), _layout.plain(items[end:])] if end < len(items) else []
+    tail: list[Doc] = [before(items[end], hard=True), plain(items[end:])] if end < len(items) else []
     return [head, Indent(lines), *tail]
 
 
@@ -123,11 +123,11 @@ def _head(items: Sequence[Item], places: Places) -> Doc:
     broken = any(on_new_line(p[0]) for p in pieces[1:])
     docs: list[Doc] = []
     for piece in pieces[1:]:
-        content = _layout.plain(piece)
+        content = plain(piece)
         if on_new_line(piece[0]):
             docs += [HARD, content]
         elif broken or places.heads[first_of(piece[0]).start] in _JOINED:
             docs.append(group([Line(), content]))
         else:
             docs += [Line(), content]
-    return [_layout.plain(pieces[0]), Indent(docs)]
+    return [plain(pieces[0]), Indent(docs)]

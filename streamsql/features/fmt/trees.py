@@ -1,8 +1,8 @@
-"""Atoms nested by their parentheses, and the documents of expressions and lists."""
+"""Atoms nested by their parentheses, and the documents of expressions, lists and queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from streamsql.features.fmt.atoms import Atom, is_spaced
@@ -91,90 +91,87 @@ def on_new_line(item: Item) -> bool:
     return atom.lines > 0 or any(c.own_line for c in atom.before)
 
 
-QueryDoc = Callable[[Sequence[Item]], Doc]
+def plain(items: Sequence[Item]) -> Doc:
+    """Items one after the other."""
+    parts: list[Doc] = []
+    at = 0
+    while at < len(items):
+        item = items[at]
+        if at and is_spaced(last_of(items[at - 1]), first_of(item)):
+            parts.append(SPACE)
+        end = _end_of_case(items, at) if word_of(item) == "CASE" else None
+        if end is not None:
+            parts.append(_case(items[at : end + 1]))
+            at = end + 1
+        else:
+            parts.append(_paren(item) if isinstance(item, Paren) else item.doc)
+            at += 1
+    return parts
 
 
-class Layout:
-    """Documents of expressions. queries: the document of a query, of its items."""
+def condition(items: Sequence[Item]) -> tuple[list[Doc], bool]:
+    """A document with a Line before each AND and OR, and whether these are line breaks in the source."""
+    pieces = [items[a:b] for a, b in _conditions(items)]
+    broken = any(on_new_line(p[0]) for p in pieces[1:])
+    return [plain(pieces[0]), *([before(p[0]), plain(p)] for p in pieces[1:])], broken
 
-    def __init__(self, queries: QueryDoc) -> None:
-        self.queries = queries
 
-    def plain(self, items: Sequence[Item]) -> Doc:
-        """Items one after the other."""
-        parts: list[Doc] = []
-        at = 0
-        while at < len(items):
-            item = items[at]
-            if at and is_spaced(last_of(items[at - 1]), first_of(item)):
-                parts.append(SPACE)
-            end = _end_of_case(items, at) if word_of(item) == "CASE" else None
-            if end is not None:
-                parts.append(self._case(items[at : end + 1]))
-                at = end + 1
-            else:
-                parts.append(self._paren(item) if isinstance(item, Paren) else item.doc)
-                at += 1
-        return parts
+def item_doc(items: Sequence[Item]) -> Doc:
+    """One expression of a list."""
+    content, broken = condition(items)
+    return group([content[0], Indent(content[1:])], broken=broken)
 
-    def condition(self, items: Sequence[Item]) -> tuple[list[Doc], bool]:
-        """A document with a Line before each AND and OR, and whether these are line breaks in the source."""
-        pieces = [items[a:b] for a, b in _conditions(items)]
-        broken = any(on_new_line(p[0]) for p in pieces[1:])
-        return [self.plain(pieces[0]), *([before(p[0]), self.plain(p)] for p in pieces[1:])], broken
 
-    def item(self, items: Sequence[Item]) -> Doc:
-        """One expression of a list."""
-        content, broken = self.condition(items)
-        return group([content[0], Indent(content[1:])], broken=broken)
+def listed(head: Sequence[Item], items: Sequence[Item]) -> Doc:
+    """A clause with a list: on one line, or each item on its own."""
+    pieces = split_at(items, ",")
+    if len(pieces) < 2:
+        return group([plain(head), SPACE, Indent([item_doc(items)]) if items else ""])
+    lines = [[before(p[0]), _with_comma(p)] for p in pieces]
+    return group([plain(head), Indent(lines)], broken=any(on_new_line(p[0]) for p in pieces))
 
-    def listed(self, head: Sequence[Item], items: Sequence[Item]) -> Doc:
-        """A clause with a list: on one line, or each item on its own."""
-        pieces = split_at(items, ",")
-        if len(pieces) < 2:
-            return group([self.plain(head), SPACE, Indent([self.item(items)]) if items else ""])
-        lines = [[before(p[0]), self._with_comma(p)] for p in pieces]
-        return group([self.plain(head), Indent(lines)], broken=any(on_new_line(p[0]) for p in pieces))
 
-    def _with_comma(self, piece: Sequence[Item]) -> Doc:
-        if sign_of(piece[-1]) == ",":
-            return [self.item(piece[:-1]) if len(piece) > 1 else "", self.plain(piece[-1:])]
-        return self.item(piece)
+def _with_comma(piece: Sequence[Item]) -> Doc:
+    if sign_of(piece[-1]) == ",":
+        return [item_doc(piece[:-1]) if len(piece) > 1 else "", plain(piece[-1:])]
+    return item_doc(piece)
 
-    def _paren(self, paren: Paren) -> Doc:
-        return [paren.opening.lead, self._inside(paren, paren.opening.body, paren.closing.doc)]
 
-    def _inside(self, paren: Paren, opening: Doc, closing: Doc) -> Doc:
-        if not paren.items:
-            return [opening, closing]
-        if is_query(paren.items):
-            return group([opening, Indent([SOFT, self.queries(paren.items)]), SOFT, closing])
-        pieces = split_at(paren.items, ",")
-        if len(pieces) > _FEW and all(len(p) <= 2 and isinstance(p[0], Atom) for p in pieces):
-            return self._filled(opening, pieces, closing)
-        window = _window_parts(paren.items)
-        if window:
-            lines = [[Line() if n else SOFT, self.plain(p)] for n, p in enumerate(window)]
-            return group([opening, Indent(lines), SOFT, closing])
-        lines = [[before(p[0]) if n else SOFT, self._with_comma(p)] for n, p in enumerate(pieces)]
-        broken = "spaced" in paren.opening.marks and on_new_line(paren.items[0])
-        return group([opening, Indent(lines), SOFT, closing], broken=broken)
+def _paren(paren: Paren) -> Doc:
+    return [paren.opening.lead, _inside(paren, paren.opening.body, paren.closing.doc)]
 
-    def _filled(self, opening: Doc, pieces: Sequence[Sequence[Item]], closing: Doc) -> Doc:
-        first, *rest = pieces
-        lines = [group([Line(), self._with_comma(p)]) for p in rest]
-        return group([opening, Indent([SOFT, self._with_comma(first), *lines]), SOFT, closing])
 
-    def _case(self, items: Sequence[Item]) -> Doc:
-        starts = [n for n in _case_words(items, ("WHEN", "ELSE")) if n > 0]
-        starts = starts or [len(items) - 1]
-        ends = [*starts[1:], len(items) - 1]
-        lines = [
-            [before(items[a]), self.plain(items[a:b])] for a, b in zip(starts, ends, strict=True) if a < b
-        ]
-        broken = any(on_new_line(items[a]) for a in starts)
-        content = [self.plain(items[: starts[0]]), Indent(lines), Line(), self.plain(items[-1:])]
-        return group(content, broken=broken)
+def _inside(paren: Paren, opening: Doc, closing: Doc) -> Doc:
+    if not paren.items:
+        return [opening, closing]
+    if is_query(paren.items):
+        return group([opening, Indent([SOFT, query_doc(paren.items)]), SOFT, closing])
+    pieces = split_at(paren.items, ",")
+    if len(pieces) > _FEW and all(len(p) <= 2 and isinstance(p[0], Atom) for p in pieces):
+        return _filled(opening, pieces, closing)
+    window = _window_parts(paren.items)
+    if window:
+        lines = [[Line() if n else SOFT, plain(p)] for n, p in enumerate(window)]
+        return group([opening, Indent(lines), SOFT, closing])
+    lines = [[before(p[0]) if n else SOFT, _with_comma(p)] for n, p in enumerate(pieces)]
+    broken = "spaced" in paren.opening.marks and on_new_line(paren.items[0])
+    return group([opening, Indent(lines), SOFT, closing], broken=broken)
+
+
+def _filled(opening: Doc, pieces: Sequence[Sequence[Item]], closing: Doc) -> Doc:
+    first, *rest = pieces
+    lines = [group([Line(), _with_comma(p)]) for p in rest]
+    return group([opening, Indent([SOFT, _with_comma(first), *lines]), SOFT, closing])
+
+
+def _case(items: Sequence[Item]) -> Doc:
+    starts = [n for n in _case_words(items, ("WHEN", "ELSE")) if n > 0]
+    starts = starts or [len(items) - 1]
+    ends = [*starts[1:], len(items) - 1]
+    lines = [[before(items[a]), plain(items[a:b])] for a, b in zip(starts, ends, strict=True) if a < b]
+    broken = any(on_new_line(items[a]) for a in starts)
+    content = [plain(items[: starts[0]]), Indent(lines), Line(), plain(items[-1:])]
+    return group(content, broken=broken)
 
 
 def is_query(items: Sequence[Item]) -> bool:
@@ -230,3 +227,129 @@ def _window_parts(items: Sequence[Item]) -> list[Sequence[Item]]:
     if not starts or starts[0] != 0:
         return []
     return [items[a:b] for a, b in zip(starts, [*starts[1:], len(items)], strict=True)]
+
+
+# ---- queries
+
+_BY = ("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE")
+_CLAUSES = ("SELECT", "FROM", "WHERE", "HAVING", "QUALIFY", "WINDOW", "LIMIT", "OFFSET", "PIVOT", "UNPIVOT")
+_SET_OPERATIONS = ("UNION", "INTERSECT", "MINUS", "EXCEPT")
+_JOIN_WORDS = ("NATURAL", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "OUTER")
+_QUANTIFIERS = ("DISTINCT", "ALL")
+
+
+def query_doc(items: Sequence[Item]) -> Doc:
+    """The document of the items of a query: on one line if it is written so and fits."""
+    parts = [items[a:b] for a, b in _clauses(items)]
+    docs: list[Doc] = [_part_doc(parts[0])]
+    for last, part in zip(parts, parts[1:], strict=False):
+        apart = word_of(last[0]) in ("WITH", *_SET_OPERATIONS) or word_of(part[0]) in _SET_OPERATIONS
+        docs += [before(part[0]) if apart else Line(), _part_doc(part)]
+    return group(docs, broken=any(on_new_line(p[0]) for p in parts[1:]))
+
+
+def _clauses(items: Sequence[Item]) -> list[tuple[int, int]]:
+    """The ranges of the clauses."""
+    starts = [0]
+    for at in range(1, len(items)):
+        if _begins(items, at, starts[-1]):
+            starts.append(at)
+    return list(zip(starts, [*starts[1:], len(items)], strict=True))
+
+
+def _begins(items: Sequence[Item], at: int, start: int) -> bool:
+    """Whether a clause begins at that item. start: the one before it."""
+    word, previous = word_of(items[at]), word_of(items[at - 1])
+    following = word_of(items[at + 1]) if at + 1 < len(items) else ""
+    head = word_of(items[start])
+    if sign_of(items[at]) == "|>":
+        return True
+    if sign_of(items[at - 1]) == "|>":
+        return False
+    if head in _SET_OPERATIONS and all(word_of(i) for i in items[start:at]):
+        return isinstance(items[at], Paren) or word in ("SELECT", "FROM", "VALUES", "WITH", "TABLE")
+    if word in _BY:
+        return following == "BY" and previous != "WITHIN"
+    if word in _SET_OPERATIONS:
+        return not (word == "EXCEPT" and (sign_of(items[at - 1]) == "*" or sign_of(items[start]) == "|>"))
+    if word == "JOIN" or word in _JOIN_WORDS:
+        return previous not in _JOIN_WORDS and _leads_to_join(items, at)
+    if word == "LATERAL":
+        return following == "VIEW"
+    if word == "FROM":
+        return previous != "DISTINCT"
+    return word in _CLAUSES and not (word == "OFFSET" and head == "LIMIT")
+
+
+def _leads_to_join(items: Sequence[Item], at: int) -> bool:
+    while at < len(items) and word_of(items[at]) in _JOIN_WORDS:
+        at += 1
+    return at < len(items) and word_of(items[at]) == "JOIN"
+
+
+def _part_doc(items: Sequence[Item]) -> Doc:
+    word = word_of(items[0])
+    if sign_of(items[0]) == "|>" and len(items) > 1:
+        return [plain(items[:1]), SPACE, _part_doc(items[1:])]
+    if word == "SELECT":
+        count = _select_head(items)
+        return listed(items[:count], items[count:])
+    if word in _BY and len(items) > 2:
+        return listed(items[:2], items[2:])
+    if word == "VALUES":
+        return listed(items[:1], items[1:])
+    if word in ("WHERE", "HAVING", "QUALIFY", "ON") and len(items) > 1:
+        content, broken = condition(items[1:])
+        return group([plain(items[:1]), SPACE, Indent(content)], broken=broken)
+    if word == "FROM" and len(items) > 1:
+        return _relations(items)
+    if word == "WITH":
+        return _ctes(items)
+    if word == "JOIN" or word in _JOIN_WORDS:
+        return _join(items)
+    return plain(items)
+
+
+def _select_head(items: Sequence[Item]) -> int:
+    """How many items precede the list of a SELECT."""
+    at = 1
+    while at < len(items):
+        item, word = items[at], word_of(items[at])
+        hint = not isinstance(item, Paren) and item.kind == "hint"
+        on = (word == "ON" or isinstance(item, Paren)) and word_of(items[at - 1]) in ("DISTINCT", "ON")
+        within = word in ("WITHIN", "WATERMARK")
+        if not (hint or word in _QUANTIFIERS or within or (on and at > 1 and _is_distinct_on(items, at))):
+            break
+        at += 1
+    return at
+
+
+def _is_distinct_on(items: Sequence[Item], at: int) -> bool:
+    on = at if word_of(items[at]) == "ON" else at - 1
+    return word_of(items[on]) == "ON" and word_of(items[on - 1]) == "DISTINCT"
+
+
+def _relations(items: Sequence[Item]) -> Doc:
+    first, *rest = split_at(items[1:], ",")
+    lines = [[before(p[0]), plain(p)] for p in rest]
+    broken = any(on_new_line(p[0]) for p in rest)
+    return group([plain(items[:1]), SPACE, plain(first), Indent(lines)], broken=broken)
+
+
+def _ctes(items: Sequence[Item]) -> Doc:
+    """WITH and its queries, each on lines of its own."""
+    count = 2 if len(items) > 1 and word_of(items[1]) == "RECURSIVE" else 1
+    pieces = split_at(items[count:], ",")
+    docs: list[Doc] = [plain(items[:count]), SPACE]
+    for number, piece in enumerate(pieces):
+        docs += [before(piece[0])] if number else []
+        docs.append(plain(piece))
+    return group(docs, broken=any(on_new_line(p[0]) for p in pieces[1:]))
+
+
+def _join(items: Sequence[Item]) -> Doc:
+    on = next((n for n, i in enumerate(items) if word_of(i) in ("ON", "USING")), None)
+    if on is None:
+        return plain(items)
+    joined_by = [Line(), _part_doc(items[on:])]
+    return group([plain(items[:on]), Indent(joined_by)], broken=on_new_line(items[on]))
