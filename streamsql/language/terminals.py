@@ -14,21 +14,18 @@ from streamsql.language.tokens import NOT_A_NAME, Token, unquote
 Terminal = Callable[[list[Token], int], tuple[int, str] | None]
 
 
-def _is_name(token: Token) -> bool:
-    return token.kind == "quoted" or (token.kind == "word" and token.upper not in NOT_A_NAME)
+def _one(accepts: Callable[[Token], bool]) -> Terminal:
+    """A terminal of one token."""
+
+    def match(tokens: list[Token], at: int) -> tuple[int, str] | None:
+        return (at + 1, unquote(tokens[at])) if at < len(tokens) and accepts(tokens[at]) else None
+
+    return match
 
 
-def _name(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    if at < len(tokens) and _is_name(tokens[at]):
-        return at + 1, unquote(tokens[at])
-    return None
-
-
-def _any_name(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    """A name in a position where no clause can start, such as an alias after AS."""
-    if at < len(tokens) and tokens[at].kind in ("word", "quoted"):
-        return at + 1, unquote(tokens[at])
-    return None
+_any_name = _one(lambda token: token.kind in ("word", "quoted"))
+"""A name in a position where no clause can start, such as an alias after AS."""
+_name = _one(lambda t: t.kind == "quoted" or (t.kind == "word" and t.upper not in NOT_A_NAME))
 
 
 def _dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
@@ -58,12 +55,7 @@ def _hyphened(tokens: list[Token], at: int) -> tuple[int, str] | None:
 
 
 def _kind(kind: str) -> Terminal:
-    def match(tokens: list[Token], at: int) -> tuple[int, str] | None:
-        if at < len(tokens) and tokens[at].kind == kind:
-            return at + 1, unquote(tokens[at])
-        return None
-
-    return match
+    return _one(lambda token: token.kind == kind)
 
 
 def _signed_number(tokens: list[Token], at: int) -> tuple[int, str] | None:
@@ -97,11 +89,8 @@ def _option_key(tokens: list[Token], at: int) -> tuple[int, str] | None:
 
 
 def _option_value(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    for terminal in (_kind("string"), _signed_number, _kind("word")):
-        value = terminal(tokens, at)
-        if value:
-            return value
-    return None
+    values = (terminal(tokens, at) for terminal in (_kind("string"), _signed_number, _kind("word")))
+    return next((value for value in values if value), None)
 
 
 QUERY_HEADS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.errors import NameFault, Source, Span, SyntaxFault, did_you_mean
 from streamsql.language.compound import Blocks
 from streamsql.language.dialect import raw_tokens
 from streamsql.language.edits import with_points
@@ -344,8 +344,6 @@ def substitute(
 
 def _check_hidden(name: str, span: Span, text: str) -> None:
     """Raise NameFault for ${env:NAME} or ${file:PATH} in a statement that would show the value."""
-    from streamsql.errors import NameFault
-
     if not _TAKES_ELSEWHERE.match(text):
         raise NameFault(
             f"${{{name}}} is not allowed here, because its value would be shown",
@@ -357,7 +355,6 @@ def _check_hidden(name: str, span: Span, text: str) -> None:
 
 def _check_setting(name: str, span: Span) -> None:
     """Raise NameFault for ${spark.…} of a setting that is a secret."""
-    from streamsql.errors import NameFault
     from streamsql.secrets import redact_option
 
     if redact_option(name, "value") != "value":
@@ -370,8 +367,6 @@ def _check_setting(name: str, span: Span) -> None:
 
 def value_of(name: str, span: Span, values: dict[str, str]) -> str:
     """The value of a variable. Raises NameFault when it is not defined, or refers to another variable."""
-    from streamsql.errors import NameFault, did_you_mean
-
     if name not in values:
         raise NameFault(
             f"variable {name} is not defined",
