@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from streamsql.errors import Span, StreamsqlError, nearest
-from streamsql.language.reference import keywords
+from streamsql.errors import Span, StreamsqlError
 from streamsql.language.tokens import Token, scan, split, tokenize, unquote
 
 
@@ -66,66 +65,6 @@ def word_at(text: str, offset: int) -> Span:
     """
     token = next((t for t in tokenize(text, strict=False) if t.end > offset), None)
     return token.span if token else Span(max(0, len(text) - 1), len(text))
-
-
-_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION", "VALUES")
-
-
-def misspelt_clause(text: str, offset: int) -> tuple[Span, str] | None:
-    """The word at or before the offset where a query cannot be read that is nearly the word of a clause, and
-    that word: FORM for FROM. None if there is none.
-    """
-    near = [t for t in tokenize(text, strict=False) if t.start <= offset and t.kind == "word"][-2:]
-    for token in near:
-        clause = None if token.upper in keywords() else nearest(token.text, _CLAUSES, 0.75)
-        if clause:
-            return token.span, clause
-    return None
-
-
-_BEHIND_FROM = frozenset(
-    ("JOIN", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT")
-)
-_BEFORE_QUERY = ("TRIGGER", "OUTPUT", "CHECKPOINT", "RESTART")
-
-
-def misplaced_clause(text: str, offset: int) -> tuple[Token, str, str] | None:
-    """(a clause of the console that stands behind a query, the word that it belongs before, the statement
-    with it there, and with all that follows it), if there is one at or just before the offset where the query
-    cannot be read.
-    """
-    tokens = tokenize(text, strict=False)
-    clause = _clause_near(tokens, offset)
-    if clause is None or tokens[0].upper not in ("INSERT", "CREATE"):
-        return None
-    words = ("AS",) if tokens[0].upper == "CREATE" else ("SELECT", "WITH", "FROM", "VALUES")
-    query = next((t for t in tokens if t.upper in words), None)
-    if query is None or query.start > clause.start:
-        return None
-    own = f"{text[clause.start :].strip()} {text[query.start : clause.start].strip()}"
-    return clause, query.upper, f"{text[: query.start]}{own};"
-
-
-def _clause_near(tokens: list[Token], offset: int) -> Token | None:
-    """The word at or just before an offset, with which a clause of the console begins."""
-    near = [t for t in tokens if t.start <= offset][-2:]
-    return next((token for token in near if token.upper in _BEFORE_QUERY), None)
-
-
-def clause_of_select(text: str, offset: int) -> tuple[Token, str] | None:
-    """(a clause of INSERT INTO behind a SELECT alone, the SELECT without it), if there is one at or just
-    before the offset where the query cannot be read. The text is "" where the clause is not the end.
-    """
-    tokens = tokenize(text, strict=False)
-    clause = _clause_near(tokens, offset)
-    if clause is None or tokens[0].upper not in ("SELECT", "WITH", "FROM"):
-        return None
-    before = [token.upper for token in tokens if token.start < clause.start]
-    if "FROM" not in before:
-        return None
-    behind = {token.upper for token in tokens if token.start > clause.start}
-    whole = before.count("(") == before.count(")") and not behind & _BEHIND_FROM
-    return clause, f"{text[: clause.start].strip()};" if whole else ""
 
 
 @dataclass(frozen=True)

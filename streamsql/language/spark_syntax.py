@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault
-from streamsql.language.lexical import clause_of_select, misplaced_clause, misspelt_clause
+from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
+from streamsql.language.reference import keywords
 from streamsql.language.script import Written
 from streamsql.language.spark_definitions import without_staged
 from streamsql.language.spark_grammar import DEFAULTS, Switches, first_wrong
@@ -47,22 +47,53 @@ def unreadable(text: str, offset: int, near: str, more: str = "") -> Unreadable:
     message = f"Spark cannot read the statement at {near}{more}"
     if near.strip("'").upper() in _OF_CONSOLE and text.lstrip()[:5].upper() == "BEGIN":
         return Unreadable(message, "statements of the console stand outside of BEGIN … END")
-    misspelt = misspelt_clause(text, offset)
-    if misspelt:
-        return Unreadable(message, f"did you mean {misspelt[1]}?", span=misspelt[0])
-    alone = clause_of_select(text, offset)
-    if alone:
-        why = f"{alone[0].upper} is a clause of INSERT INTO and CREATE LIVE TABLE, not of SELECT"
-        return Unreadable(why, proposal=alone[1], span=alone[0].span)
-    clause = misplaced_clause(text, offset)
-    comma = missing_comma(text, offset) if clause is None else None
+    tokens = tokenize(text, strict=False)
+    near = [token for token in tokens if token.start <= offset]
+    for token in [t for t in near if t.kind == "word"][-2:]:  # FORM for FROM
+        like = None if token.upper in keywords() else nearest(token.text, _CLAUSES, 0.75)
+        if like:
+            return Unreadable(message, f"did you mean {like}?", span=token.span)
+    clause = next((token for token in near[-2:] if token.upper in _BEFORE_QUERY), None)
+    behind_query = _behind_query(text, tokens, clause) if clause else None
+    if behind_query:
+        return behind_query
+    comma = missing_comma(text, offset)
     if comma:
         behind = text[comma[1].start : comma[1].end]
         return Unreadable(f"a comma is missing before {behind}", proposal=comma[0], span=comma[1])
-    if clause is None:
-        return Unreadable(message)
-    token, before, moved = clause
-    return Unreadable(f"{token.upper} stands before {before}", proposal=moved, span=token.span)
+    return Unreadable(message)
+
+
+_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION", "VALUES")
+_BEHIND_FROM = frozenset(
+    ("JOIN", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT")
+)
+_BEFORE_QUERY = ("TRIGGER", "OUTPUT", "CHECKPOINT", "RESTART")
+_QUERY_HEADS = ("SELECT", "WITH", "FROM", "VALUES")
+
+
+def _behind_query(text: str, tokens: Sequence[Token], clause: Token) -> Unreadable | None:
+    """The cause for a clause of the console that stands behind a query: with a proposal in which it stands
+    before the query of an INSERT or CREATE, or without it behind a SELECT alone.
+    """
+    head, before = tokens[0].upper, [t.upper for t in tokens if t.start < clause.start]
+    if head in ("INSERT", "CREATE"):
+        words = ("AS",) if head == "CREATE" else _QUERY_HEADS
+        query = next((t for t in tokens if t.upper in words and t.start < clause.start), None)
+        if query is None:
+            return None
+        own = f"{text[clause.start :].strip()} {text[query.start : clause.start].strip()}"
+        moved = f"{text[: query.start]}{own};"
+        return Unreadable(f"{clause.upper} stands before {query.upper}", proposal=moved, span=clause.span)
+    if head not in ("SELECT", "WITH", "FROM") or "FROM" not in before:
+        return None
+    behind = {token.upper for token in tokens if token.start > clause.start}
+    whole = before.count("(") == before.count(")") and not behind & _BEHIND_FROM
+    return Unreadable(
+        f"{clause.upper} is a clause of INSERT INTO and CREATE LIVE TABLE, not of SELECT",
+        proposal=f"{text[: clause.start].strip()};" if whole else "",
+        span=clause.span,
+    )
 
 
 def queries_of(statement: Statement) -> list[Fragment]:
