@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise, takewhile
 from typing import Any
 
 from streamsql.errors import Source, Span
@@ -64,34 +65,25 @@ class FromReader(TokenRanges):
 
     def joined(self, lo: int, hi: int) -> Iterator[tuple[int, int, int, int]]:
         """For each join: (its start, start and end of its relation, end of its condition)."""
-        head = start = lo
-        relation_end = -1
-        at = lo
-        while at <= hi:
-            ends = at == hi or self.word(at) == "," or self.is_join(at)
-            if ends:
-                yield head, start, relation_end if relation_end >= 0 else at, at
-                head = at
-                if at < hi and self.word(at) != ",":
-                    while self.word(at) != "JOIN":
-                        at += 1
-                start, relation_end = at + 1, -1
-                at += 1
-                continue
-            condition = self.word(at) == "ON" or (self.word(at) == "USING" and self.word(at + 1) == "(")
-            if relation_end < 0 and at > start and condition and self.word(at - 1) != ".":
-                relation_end = at
-            at = self.close[at] + 1 if at in self.close else at + 1
+        heads = [lo, *(at for at in self.level(lo, hi) if at > lo and self.begins_join(at))]
+        for head, end in pairwise([*heads, hi]):
+            signs = (at for at in range(head, end) if self.word(at) in (",", "JOIN"))
+            start = lo if head == lo else next(signs) + 1
+            conditions = (at for at in self.level(start, end) if at > start and self.begins_condition(at))
+            yield head, start, next(conditions, end), end
+
+    def begins_join(self, at: int) -> bool:
+        """Whether a join begins at that token: a comma, or the first of its words."""
+        return self.word(at) == "," or (self.is_join(at) and not self.is_join(at - 1))
 
     def is_join(self, at: int) -> bool:
-        """Whether a join starts at that token."""
-        if self.word(at - 1) in (".", "AS") or self.tokens[at].kind != "word":
-            return False
-        while self.word(at) in _JOIN_WORDS:
-            if self.word(at) == "JOIN":
-                return True
-            at += 1
-        return False
+        """Whether the words from that token on are those of a join."""
+        words = takewhile(_JOIN_WORDS.__contains__, map(self.word, range(at, len(self.tokens))))
+        return "JOIN" in words and self.word(at - 1) not in (".", "AS")
+
+    def begins_condition(self, at: int) -> bool:
+        word = self.word(at) == "ON" or (self.word(at) == "USING" and self.word(at + 1) == "(")
+        return word and self.word(at - 1) != "."
 
     def join(self, tree: Any, head: int, start: int, relation_end: int, end: int) -> Join:
         relation = self.relation(tree.this, start, relation_end)
@@ -135,7 +127,9 @@ class FromReader(TokenRanges):
         if tree.args.get("joins"):
             raise Unread("joins in joins")
         alias, columns = _alias(tree)
-        pivots = _pivots(tree)
+        pivots = tree.args.get("pivots")
+        if pivots and all(pivot.args.get("unpivot") for pivot in pivots):
+            raise Unread("UNPIVOT")
         watermark = self.out.watermarks.get(self.tokens[name_end - 1].end)
         rest = self.span(name_end, hi) if name_end < hi else span
         if watermark:  # its tokens were cut out, so it can end after the last remaining token
@@ -174,11 +168,3 @@ def _alias(tree: Any) -> tuple[str, tuple[str, ...]]:
         return "", ()
     columns = tuple(column.name for column in alias.args.get("columns") or ())
     return alias.name if alias.this is not None else "", columns
-
-
-def _pivots(tree: Any) -> list[Any]:
-    """The PIVOT clauses of a relation. Raises Unread for UNPIVOT."""
-    pivots = tree.args.get("pivots") or []
-    if pivots and all(p.args.get("unpivot") for p in pivots):
-        raise Unread("UNPIVOT")
-    return list(pivots)
