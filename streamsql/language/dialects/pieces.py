@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streamsql.language.token_groups import closing
+from streamsql.language.token_groups import OPENING, closing
 from streamsql.language.tokens import Token
 
 _CLAUSES = {
@@ -64,10 +64,10 @@ def placeholder(number: int) -> str:
 def pieces_of(tokens: Sequence[Token]) -> tuple[Piece, ...]:
     """The pieces of the queries of a statement, in order."""
     found: list[Piece] = []
-    at, inside = 0, False
+    at = 0
     while at < len(tokens):
         token = tokens[at]
-        if token.text == "(" and at + 1 < len(tokens) and tokens[at + 1].upper in _QUERY and not inside:
+        if _opens_query(tokens, at):
             close = closing(tokens, at)
             found += _level(tokens[at + 1 : close])
             at = close
@@ -97,41 +97,26 @@ def _after(tokens: Sequence[Token], at: int) -> list[str]:
 def _level(tokens: Sequence[Token]) -> Iterator[Piece]:
     """The pieces of one query, without those of the queries in parentheses, which are nested in them."""
     clause, start, at = "", 0, 0
-    while at <= len(tokens):
-        word = _clause_at(tokens, at) if at < len(tokens) else ";"
+    while at < len(tokens):
+        word = _clause_at(tokens, at)
+        if clause in _TAILS and word not in (*_ENDS, "SELECT", "FROM"):
+            word = ""
         if word or (tokens[at].text == "," and clause in _LISTS):
-            if clause:
-                yield from _piece(clause, tokens[start:at])
-            if word in _CLAUSES:
-                clause = word
-                if word in _TAILS:
-                    start = at
-                    at += 1 + (word == "USING SAMPLE")
-                    while at < len(tokens) and _clause_at(tokens, at) not in (*_ENDS, "SELECT", "FROM"):
-                        at = _behind(tokens, at)
-                    continue
-                start = _first_of(tokens, at) if word == "SELECT" else at + 1
-                at = start
-                continue
-            if word:
-                clause = ""
-                at += 1
-                if word == "WITH":
-                    continue
-                continue
-            start = at + 1
-        elif not clause and tokens[at].text == "(":
-            close = closing(tokens, at)
-            if at + 1 < len(tokens) and tokens[at + 1].upper in _QUERY:
-                yield from _level(tokens[at + 1 : close])
-            at = close + 1
+            yield from _piece(clause, tokens[start:at])
+            clause = clause if not word else word if word in _CLAUSES else ""
+            start = _first_of(tokens, at) if word == "SELECT" else at if clause in _TAILS else at + 1
+            at = max(start, at + 1)
             continue
-        at = _behind(tokens, at) if at < len(tokens) else at + 1
+        if not clause and _opens_query(tokens, at):
+            yield from _level(tokens[at + 1 : closing(tokens, at)])
+        at = closing(tokens, at) + 1 if tokens[at].text in OPENING else at + 1
+    if at == len(tokens):  # every parenthesis is closed
+        yield from _piece(clause, tokens[start:])
 
 
-def _behind(tokens: Sequence[Token], at: int) -> int:
-    """The token behind that one, or behind what it opens."""
-    return closing(tokens, at) + 1 if tokens[at].text in ("(", "[", "{") else at + 1
+def _opens_query(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token is a parenthesis around a query."""
+    return tokens[at].text == "(" and at + 1 < len(tokens) and tokens[at + 1].upper in _QUERY
 
 
 def _clause_at(tokens: Sequence[Token], at: int) -> str:
@@ -178,13 +163,13 @@ def _piece(clause: str, tokens: Sequence[Token]) -> Iterator[Piece]:
     if clause == "BY":
         while tokens and tokens[-1].upper in _ORDER:
             tokens = tokens[:-1]
-    if not tokens or (clause == "BY" and tokens[0].upper == "ALL"):
+    if not clause or not tokens or (clause == "BY" and tokens[0].upper == "ALL"):
         return
     before = "SELECT * FROM t " if clause in _TAILS else _CLAUSES[clause]
     nested: list[Nested] = []
     at = 0
     while at < len(tokens):
-        if tokens[at].text == "(" and at + 1 < len(tokens) and tokens[at + 1].upper in _QUERY:
+        if _opens_query(tokens, at):
             close = min(closing(tokens, at), len(tokens) - 1)
             inner = tokens[at + 1 : close]
             if inner:
