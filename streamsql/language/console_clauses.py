@@ -64,6 +64,8 @@ class _Cutter:
         # For each open parenthesis: whether it lists relations, and whether the next token starts one.
         self.listing = [False]
         self.due = False
+        # The end of each DISTINCT or DISTINCT ON (…), and its start.
+        self.distincts: dict[int, int] = {}
         self.pivots = any(token.upper == "PIVOT" for token in tokens)
 
     def run(self) -> Cut:
@@ -99,8 +101,12 @@ class _Cutter:
             if word in _ENDS_FROM:
                 self.listing[-1] = False
             self.due = False
-        if word == "ON" and before == "DISTINCT" and self.word(1) == "(":
-            self.out.distinct_on.append(Span(self.tokens[self.at - 1].start, token.end))
+        if word == "DISTINCT":
+            end = self.at + 1
+            if self.word(1) == "ON" and self.word(2) == "(":
+                self.out.distinct_on.append(Span(token.start, self.tokens[end].end))
+                end = closing(self.tokens, self.at + 2) + 1
+            self.distincts[end] = token.start
         self.out.remaining.append(token)
         self.at += 1
 
@@ -123,52 +129,26 @@ class _Cutter:
 
     def clause(self) -> bool:
         word = self.word()
-        if (
-            word == "WATERMARK"
-            and self.out.remaining
-            and "DELAY" in (self.word(2), self.word(4)) + self.ahead()
-        ):
-            node, end = self.match("InWatermark")
+        if word == "WATERMARK" and self.out.remaining:
+            node, end, _ = self.match("InWatermark")
             if node is not None:
                 self.out.watermarks[self.out.remaining[-1].end] = node
                 self.at = end
                 return True
-        if word == "WITHIN" and self.word(1) == "WATERMARK":
-            start = self.distinct_before()
-            if start is not None:
-                self.out.within[start] = Span(start, self.tokens[self.at + 1].end)
-                self.at += 2
-                return True
+        start = self.distincts.get(self.at)
+        if word == "WITHIN" and self.word(1) == "WATERMARK" and start is not None:
+            self.out.within[start] = Span(start, self.tokens[self.at + 1].end)
+            self.at += 2
+            return True
         return False
 
-    def ahead(self) -> tuple[str, ...]:
-        """The words up to DELAY, within the longest computed event time."""
-        return tuple(t.upper for t in self.tokens[self.at : self.at + 40])
-
-    def distinct_before(self) -> int | None:
-        """The start of the DISTINCT or DISTINCT ON (…) that ends here."""
-        remaining = self.out.remaining
-        at = len(remaining) - 1
-        if at >= 0 and remaining[at].text == ")":
-            depth = 0
-            while at >= 0:
-                depth += (remaining[at].text == ")") - (remaining[at].text == "(")
-                if depth == 0:
-                    break
-                at -= 1
-            at -= 1
-            if at < 1 or remaining[at].upper != "ON":
-                return None
-            at -= 1
-        return remaining[at].start if at >= 0 and remaining[at].upper == "DISTINCT" else None
-
-    def match(self, rule: str) -> tuple[Node | None, int]:
+    def match(self, rule: str) -> tuple[Node | None, int, State]:
         state, parts = State(self.tokens, len(self.tokens)), list[Node]()
         end = load().rule(rule)(state, self.at, parts)
-        return (parts[0], end) if end >= 0 else (None, -1)
+        return parts[0] if end >= 0 else None, end, state
 
     def replace(self, rule: str) -> bool:
-        node, end = self.match(rule)
+        node, end, _ = self.match(rule)
         if node is None:
             return False
         self.put(rule, node, end)
@@ -185,15 +165,14 @@ class _Cutter:
         """STATE OF QUERY q … and LATE ROWS OF QUERY q …: these first words have no other meaning, so errors
         after them are final. words: those that can follow.
         """
-        state, parts = State(self.tokens, len(self.tokens)), list[Node]()
-        end = load().rule(rule)(state, self.at, parts)
-        if end < 0 or (state.furthest > end and self.tokens[end].upper in words):
+        node, end, state = self.match(rule)
+        if node is None or (state.furthest > end and self.tokens[end].upper in words):
             raise syntax_fault(state, self.tokens)
-        self.put(rule, parts[0], end)
+        self.put(rule, node, end)
         return True
 
     def stream(self) -> bool:
-        node, end = self.match("StreamTable")
+        node, end, _ = self.match("StreamTable")
         if node is None:
             return False
         name = node.get("RelationName")
