@@ -8,7 +8,10 @@ expression.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamsql.language.tokens import Token
 
 _BLOCKS_WITH_NAMES = frozenset(("IF", "CASE", "WHILE", "FOR", "LOOP", "REPEAT"))
 """END IF and so on close a block that no BEGIN has opened."""
@@ -19,19 +22,6 @@ _AFTER_NAME = frozenset("FROM AS IS IN AND OR BETWEEN LIKE ILIKE RLIKE DESC ASC 
 _BEFORE_OPERAND = frozenset("(+-~!{[")
 
 
-class Lexeme(Protocol):
-    """What is read of a token (tokens.py)."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def upper(self) -> str: ...
-
-
 class Blocks:
     """The open blocks of a compound statement, as its tokens are taken one after the other.
 
@@ -39,7 +29,7 @@ class Blocks:
     missing.
     """
 
-    def __init__(self, tokens: Sequence[Lexeme], *, lenient: bool = False) -> None:
+    def __init__(self, tokens: Sequence[Token], *, lenient: bool = False) -> None:
         self.tokens = tokens
         self.lenient = lenient
         self.open = 0

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
+from streamsql.language.grammar import Grammar
 from streamsql.language.grammar_reader import Reader
 
 
-class HasRules(Protocol):
-    rules: dict[str, str]
-
-
-def synopsis(grammar: HasRules, rule: str) -> str:
+def synopsis(grammar: Grammar, rule: str) -> str:
     """A grammar rule on one line. Small rules are expanded, others are named by `rule_label`."""
     text = _Synopsis(grammar, grammar.rules[rule], (rule,)).alternatives()
     return re.sub(r"\s+([,)])|([(])\s+", r"\1\2", text)
@@ -49,7 +45,7 @@ def _as_one(text: str) -> str:
 
 
 class _Synopsis(Reader):
-    def __init__(self, grammar: HasRules, text: str, inside: tuple[str, ...]) -> None:
+    def __init__(self, grammar: Grammar, text: str, inside: tuple[str, ...]) -> None:
         super().__init__(text)
         self.grammar = grammar
         self.inside = inside

@@ -28,7 +28,7 @@ _any_name = _one(lambda token: token.kind in ("word", "quoted"))
 _name = _one(lambda t: t.kind == "quoted" or (t.kind == "word" and t.upper not in NOT_A_NAME))
 
 
-def _dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
     name = _name(tokens, at)
     while name and name[0] + 1 < len(tokens) and tokens[name[0]].text == ".":
         more = name[0] + 1
@@ -39,7 +39,7 @@ def _dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
 
 
 def _target(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    name = _dotted(tokens, at)
+    name = dotted(tokens, at)
     computed = (
         name and name[1].upper() == "IDENTIFIER" and [t.text for t in tokens[name[0] : name[0] + 1]] == ["("]
     )
@@ -239,12 +239,12 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "ChangeName": (_name, "the name of a set of staged changes"),
     "QueryName": (_name, "the name of a query"),
     "Target": (_target, "the name of a sink, stream or table"),
-    "RelationName": (_dotted, "the name of a stream or table"),
+    "RelationName": (dotted, "the name of a stream or table"),
     "ViewName": (_name, "the name of a view"),
-    "FunctionName": (_dotted, "the name of a function"),
+    "FunctionName": (dotted, "the name of a function"),
     "Alias": (_any_name, "an alias"),
     "RelationAlias": (_relation_alias, "an alias"),
-    "ColumnName": (_dotted, "a column"),
+    "ColumnName": (dotted, "a column"),
     "Connector": (_hyphened, "a connector"),
     "FormatName": (_name, "a format"),
     "OptionKey": (_option_key, "an option"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamsql.errors import Span
+from streamsql.language.terminals import dotted
 from streamsql.language.token_groups import closers, outside
 from streamsql.language.tokens import Token, unquote
 from streamsql.language.tree_nodes import Call
@@ -47,17 +48,10 @@ def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
         before = tokens[at - 1].upper if at else ""
         outer = tokens[at - 2].upper if at > 1 else ""
         if before in _BEFORE_RELATION or (before == "(" and outer in (*_BEFORE_RELATION, "(")):
-            name, end = unquote(token), at
-            while (
-                end + 2 < len(tokens)
-                and tokens[end + 1].text == "."
-                and tokens[end + 2].kind in ("word", "quoted")
-            ):
-                name += "." + unquote(tokens[end + 2])
-                end += 2
+            end, name = dotted(tokens, at) or (at + 1, unquote(token))
             seen = any(n == name.casefold() and first <= at < last for n, _, first, last in hidden)
-            if not seen and (end + 1 >= len(tokens) or tokens[end + 1].text != "("):
-                names.append((name, Span(token.start, tokens[end].end)))
+            if not seen and [t.text for t in tokens[end : end + 1]] != ["("]:
+                names.append((name, Span(token.start, tokens[end - 1].end)))
     return names
 
 

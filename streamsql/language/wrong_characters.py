@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from streamsql.errors import Span, SyntaxFault
+
+if TYPE_CHECKING:
+    from streamsql.language.tokens import Token
 
 _TYPE = {
     **dict.fromkeys("‘’‚‛′´｀ʼ", "'"),
@@ -31,10 +34,8 @@ _NAMES = {"\x85": "NEXT LINE"}
 """Names of control characters, which Unicode does not name."""
 
 
-def wrong_character(tokens: Iterable[Any]) -> SyntaxFault | None:
-    """The error for the first such character in the words, numbers and signs of a text; None for none.
-    tokens: those of tokens.py.
-    """
+def wrong_character(tokens: Iterable[Token]) -> SyntaxFault | None:
+    """The error for the first such character in the words, numbers and signs of a text; None for none."""
     for token in tokens:
         if token.kind in ("word", "number", "sign") and not token.text.isascii():
             for at, character in enumerate(token.text, token.start):

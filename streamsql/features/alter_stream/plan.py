@@ -175,7 +175,7 @@ def _placed(stream: Stream, place: Span) -> Stream:
     """The stream, whose columns and watermark were written in another statement, at a place of this one."""
     watermark = stream.watermark
     if watermark:
-        watermark = replace(watermark, column=replace(watermark.column, span=place), delay_span=place)
+        watermark = replace(watermark, column=replace(watermark.column, span=place))
     columns = tuple(replace(column, span=place) for column in stream.columns)
     return replace(stream, columns=columns, watermark=watermark)
 

@@ -137,7 +137,6 @@ class Watermark:
     column: Name
     delay: str
     computed: Fragment | None = None
-    delay_span: Span = field(default=Span(0, 0), compare=False)
 
 
 @dataclass(frozen=True)
@@ -358,10 +357,8 @@ def watermark_of(source: Source, node: Node | None) -> Watermark | None:
     if computed:
         expression = computed.get("Expression")
         assert expression
-        return Watermark(
-            name_of(computed.get("Alias")), delay, fragment_of(source, expression), duration.span
-        )
-    return Watermark(name_of(node.get("ColumnName")), delay, None, duration.span)
+        return Watermark(name_of(computed.get("Alias")), delay, fragment_of(source, expression))
+    return Watermark(name_of(node.get("ColumnName")), delay)
 
 
 MOST = 2**31 - 1
