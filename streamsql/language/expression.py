@@ -14,12 +14,10 @@ from typing import Any
 from streamsql.errors import Span
 from streamsql.language import sqlglot_nodes as exp
 from streamsql.language.tree_nodes import (
-    Call,
     Holds,
     aggregates_outside,
     arguments_of,
     bare,
-    calls_in,
     free_columns,
     holds,
     is_named,
@@ -324,13 +322,6 @@ class Expression:
             tuple(self._part(k) for k in keys),
             tuple(Ordering(self._part(o.this), bool(o.args.get("desc"))) for o in order.expressions),
         )
-
-    def calls(self) -> list[Call]:
-        return calls_in(self.tree.walk(), self.source)
-
-    def under(self, tree: Any) -> Expression:
-        """The sub-expression of a node."""
-        return self._part(tree)
 
     def parts_like(self, other: Expression) -> list[Expression]:
         """The sub-expressions that are the same as another, in the order of their places."""

@@ -277,6 +277,7 @@ FIELDS: dict[str, Reader] = {
     "returns": _returned_type,
     "error_code": _named("String"),
     "to": _event_time,
+    "words": lambda node, source: tuple(word.value.upper() for word in node.all("Word")),
     "owner": lambda node, source: owner_of(node),
     "names": lambda node, source: tuple(name_of(named.parts[0]) for named in node.all("StagedName")),
     "duplicates": _has("WithDuplicates"),

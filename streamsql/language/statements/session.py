@@ -65,28 +65,15 @@ class Help(Statement, topic="usage"):
 
     words: tuple[str, ...] = ()
 
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"words": tuple(w.value.upper() for w in node.all("Word"))}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShowConnectors(Statement, topic="streams"):
-    name: Name | None = None
-
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        connector = node.get("Connector")
-        return {"name": name_of(connector) if connector else None}
+    connector: Name | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeConnector(Statement, topic="streams"):
-    name: Name
-
-    @classmethod
-    def own_fields(cls, node: Node, source: Source) -> dict[str, Any]:
-        return {"name": name_of(node.get("Connector"))}
+    connector: Name
 
 
 @dataclass(frozen=True, kw_only=True)

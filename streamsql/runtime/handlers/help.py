@@ -30,17 +30,17 @@ _WIDTH = 100
 
 
 def _show_connectors(parts: SessionParts, statement: session_statements.ShowConnectors) -> Result:
-    if statement.name is None:
+    if statement.connector is None:
         rows = [
             (c.name, "yes" if c.reads is not None else "", "yes" if c.writes is not None else "", c.help)
             for c in connectors().values()
         ]
         return table(("name", "reads", "writes", "description"), rows)
-    return _describe_connector(parts, session_statements.DescribeConnector(name=statement.name))
+    return _describe_connector(parts, session_statements.DescribeConnector(connector=statement.connector))
 
 
 def _describe_connector(parts: SessionParts, statement: session_statements.DescribeConnector) -> Result:
-    described = connector(statement.name)
+    described = connector(statement.connector)
     rows = [("connector", "", "", "", described.help), *_abilities(described)]
     reads, writes = described.reads or (), described.writes or ()
     for spec in (*reads, *(s for s in writes if s not in reads)):
