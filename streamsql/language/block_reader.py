@@ -8,6 +8,7 @@ agree, or a node has an unsupported part, the query is left to Spark (Unread).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from streamsql.errors import Span
@@ -43,6 +44,7 @@ _OF_SELECT = frozenset(
 _OF_UNION = frozenset(
     "this expression distinct by_name order sort cluster distribute limit offset with_ side kind on".split()
 )
+_SET_OPERATIONS = ("UNION", "INTERSECT", "EXCEPT", "MINUS")
 _AROUND = {
     "ORDER": "order", "SORT": "sort", "CLUSTER": "cluster", "DISTRIBUTE": "distribute", "LIMIT": "limit",
     "OFFSET": "offset",
@@ -69,7 +71,7 @@ class BlockReader(FromReader):
                 raise Unread(LEFT)
             ranges = self.ranges(tree, _CLAUSES, lo + 1, hi)
             end = min((ranges[word][0] for word in _AROUND if word in ranges), default=hi)
-            return self.modified(tree, self.block(tree, lo, end, ranges), (), ctes, span, ranges)
+            return self.modified(tree, Body(span, self.block(tree, lo, end, ranges), (), ctes), ranges)
         if isinstance(tree, exp.Subquery):
             check_parts(tree, OF_SUBQUERY)
             if tree.args.get("pivots") or tree.args.get("sample") or tree.args.get("joins") or tree.alias:
@@ -80,7 +82,7 @@ class BlockReader(FromReader):
             inner = self.body(tree.this, lo + 1, close)
             if close == hi - 1 and not ctes:
                 return inner
-            return self.modified(tree, inner, (), ctes, span, self.ranges(tree, _AROUND, close + 1, hi))
+            return self.modified(tree, Body(span, inner, (), ctes), self.ranges(tree, _AROUND, close + 1, hi))
         if isinstance(tree, exp.SetOperation):
             return self.set_operation(tree, lo, hi, ctes, span)
         raise Unread(LEFT)
@@ -117,8 +119,7 @@ class BlockReader(FromReader):
                 raise Unread("a set operation BY NAME")
             chain.insert(0, node)
             node = node.this
-        signs = [i for i in self.level(lo, hi) if self.word(i) in ("UNION", "INTERSECT", "EXCEPT", "MINUS")]
-        signs = [i for i in signs if not self.is_star_except(i)]
+        signs = [i for i in self.level(lo, hi) if any(self.begins(i, word) for word in _SET_OPERATIONS)]
         if len(signs) != len(chain):
             raise Unread("set operations of different precedence")
         ranges = self.ranges(tree, _AROUND, signs[-1] + 1, hi)
@@ -126,19 +127,13 @@ class BlockReader(FromReader):
         first = self.term(node, lo, signs[0])
         tails = []
         for number, (sign, operation) in enumerate(zip(signs, chain, strict=True)):
-            begin = sign + 1
-            quantified = self.word(begin) in ("ALL", "DISTINCT")
-            every = self.word(begin) == "ALL"
-            begin += quantified
+            quantifier = self.word(sign + 1)
+            begin = sign + 1 + (quantifier in ("ALL", "DISTINCT"))
             stop = signs[number + 1] if number + 1 < len(signs) else end
             kind = self.word(sign).lower().replace("minus", "except")
-            tails.append(
-                SetTail(kind, every, self.term(operation.expression, begin, stop), self.span(sign, stop))
-            )
-        return self.modified(tree, first, tuple(tails), ctes, span, ranges)
-
-    def is_star_except(self, at: int) -> bool:
-        return self.word(at) == "EXCEPT" and self.word(at - 1) == "*" and self.word(at + 1) == "("
+            term = self.term(operation.expression, begin, stop)
+            tails.append(SetTail(kind, quantifier == "ALL", term, self.span(sign, stop)))
+        return self.modified(tree, Body(span, first, tuple(tails), ctes), ranges)
 
     def term(self, tree: Any, lo: int, hi: int) -> Block | Body:
         body = self.body(tree, lo, hi)
@@ -148,22 +143,14 @@ class BlockReader(FromReader):
             raise Unread("a term of a set operation has clauses of its own")
         return body if nested or not plain else body.term
 
-    def modified(
-        self,
-        tree: Any,
-        term: Block | Body,
-        tails: tuple[SetTail, ...],
-        ctes: tuple[Cte, ...],
-        span: Span,
-        ranges: _Ranges,
-    ) -> Body:
+    def modified(self, tree: Any, body: Body, ranges: _Ranges) -> Body:
         """A query with the clauses around its terms: ORDER BY, LIMIT, …"""
         if "DISTRIBUTE" in ranges:
             raise Unread(LEFT)
         order = self.order_by(tree.args["order"], *ranges["ORDER"]) if "ORDER" in ranges else None
         sort = next((self.span(*ranges[word]) for word in ("CLUSTER", "SORT") if word in ranges), None)
         limit, offset = (self.clause(tree, word, ranges) for word in ("LIMIT", "OFFSET"))
-        return Body(span, term, tails, ctes, order, sort, limit, offset)
+        return replace(body, order_by=order, sort_by=sort, limit=limit, offset=offset)
 
     # ---- one SELECT
 
