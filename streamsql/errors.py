@@ -153,6 +153,10 @@ class StreamsqlError(Exception):
         if not self.hint or self.condition:
             self.hint = self.proposal
 
+    def add_way(self, way: str, joined: str = "or ") -> None:
+        """Add another way, if there is one, to the hint."""
+        self.hint = f"\n{joined}".join(filter(None, (self.hint, way)))
+
     def corrected(self) -> str:
         """The statement with `instead` in the place of the span, behind the statement `first`; "" where that
         is not known.

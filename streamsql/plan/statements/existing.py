@@ -51,8 +51,15 @@ def drop_stream(statement: DropStream, context: Context) -> Plan:
     catalog = context.catalog
     stream = catalog.stream(statement.name)
     streams, queries = streams_over(stream.name, catalog), queries_over(stream.name, catalog)
-    if not statement.cascade:
-        _check_unread_stream(stream.name, [*(q.name for q in queries), *streams], statement.name.span)
+    readers = [*(q.name for q in queries), *streams]
+    if readers and not statement.cascade:
+        raise NameFault(
+            f"{stream.name} is read by {', '.join(readers)}",
+            detail="without the stream they could not be started again",
+            hint=f"DROP STREAM {quote_name(stream.name)} CASCADE; drops them, too",
+            span=statement.name.span,
+            code="IN_USE",
+        )
     entries = [
         *(entry for query in catalog.with_readers(queries) for entry in entries_of(query, catalog)),
         *(("streams", name) for name in reversed(streams)),
@@ -60,18 +67,6 @@ def drop_stream(statement: DropStream, context: Context) -> Plan:
         *(("aside", name) for name in (staged_name(stream.name), before_name(stream.name))),
     ]
     return Drop("stream", stream.name, tuple(entries))
-
-
-def _check_unread_stream(name: str, readers: list[str], span: Span) -> None:
-    """Raise NameFault for a stream that queries or other streams read."""
-    if readers:
-        raise NameFault(
-            f"{name} is read by {', '.join(readers)}",
-            detail="without the stream they could not be started again",
-            hint=f"DROP STREAM {quote_name(name)} CASCADE; drops them, too",
-            span=span,
-            code="IN_USE",
-        )
 
 
 def entries_of(query: Query, catalog: Catalog) -> list[tuple[str, str]]:

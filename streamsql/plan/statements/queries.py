@@ -249,7 +249,7 @@ def _changed_table(statement: CreateLiveTable, catalog: Catalog) -> str:
     name = statement.name
     if name.value.casefold() not in catalog.sinks:
         fault = unknown("live table", name, (table.name for table in catalog.live_tables()))
-        fault.hint = "\nor ".join(p for p in (fault.hint, "leave out STAGED: it changes a live table") if p)
+        fault.add_way("leave out STAGED: it changes a live table")
         raise fault
     table = catalog.live_table(name)
     query = catalog.queries.get(table.name.casefold())
@@ -307,8 +307,7 @@ def _hint_at_stages(fault: RuleFault, query: Query, sink: Sink, body: Fragment, 
     except StreamsqlError:
         return
     if isinstance(without, Refresh):
-        way = f"leave out OUTPUT MODE {query.mode.upper()}: then it runs in stages"
-        fault.hint = f"{fault.hint}\nor {way}" if fault.hint else way
+        fault.add_way(f"leave out OUTPUT MODE {query.mode.upper()}: then it runs in stages")
 
 
 def restart(query: Query, context: Context, span: Span | None = None) -> Run:

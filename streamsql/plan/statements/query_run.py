@@ -46,7 +46,12 @@ def run_plan(
     transient: bool = False,
 ) -> Run:
     """The plan of a streaming query. names, late: the sinks as written, for the spans of errors."""
-    targets, sinks = _checked_targets(parts, names)
+    targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in parts.targets)
+    sinks = [t.sink for t in targets]
+    if len(targets) > 1 or targets[0].select:
+        _check_several(sinks, names)
+    check_keys(targets, parts.body.span)
+    check_changes(tuple(parts.sources.streams.values()), parts.result.shape, parts.targets, parts.body.span)
     shape = _with_key(parts.result.shape, sinks[0]) if len(sinks) == 1 else parts.result.shape
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     choices = without_complete(_choices(query, targets, shape, takes, mode), query, late)
@@ -91,17 +96,6 @@ def run_again(query: Query, sinks: tuple[Sink, ...], body: Fragment, context: Co
 def mode_of(query: Query) -> Name | None:
     """The output mode with which a query of the catalog was written."""
     return Name(query.mode) if query.mode else None
-
-
-def _checked_targets(parts: QueryParts, names: tuple[Name, ...]) -> tuple[tuple[Target, ...], list[Sink]]:
-    """(what is written into each sink, the sinks), once they accept it together."""
-    targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in parts.targets)
-    sinks = [t.sink for t in targets]
-    if len(targets) > 1 or targets[0].select:
-        _check_several(sinks, names)
-    check_keys(targets, parts.body.span)
-    check_changes(tuple(parts.sources.streams.values()), parts.result.shape, parts.targets, parts.body.span)
-    return targets, sinks
 
 
 def _advice(parts: QueryParts, shape: Shape, choices: list[rules.Choice]) -> tuple[Note, ...]:

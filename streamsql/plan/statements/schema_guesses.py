@@ -104,11 +104,6 @@ def is_iso(values: Sequence[Any]) -> bool:
     return _all(_ISO, values)
 
 
-def is_day(values: Sequence[Any]) -> bool:
-    """Whether all values are dates that Spark reads without a pattern."""
-    return _all(_DAY, values)
-
-
 def _all(pattern: re.Pattern[str], values: Sequence[Any]) -> bool:
     texts = [v for v in values if v is not None]
     return bool(texts) and all(isinstance(v, str) and pattern.match(v) for v in texts)
@@ -156,7 +151,7 @@ def _moment(leaf: Leaf) -> tuple[str, str, str] | None:
         return None
     if kind.startswith("TIMESTAMP"):
         return "time", leaf.sql if len(leaf.path) > 1 else "", "10 minutes"
-    if kind == "DATE" or (kind == "STRING" and is_day(values)):
+    if kind == "DATE" or (kind == "STRING" and _all(_DAY, values)):
         return "date", f"to_timestamp({leaf.sql})", "1 day"
     if kind == "STRING":
         if is_iso(values):

@@ -60,28 +60,24 @@ def staged(
     runs = runs_as_stage(query, sink, context)
     try:
         split = stages.split(body.text, query.name, context.catalog, runs, whole=inserts)
+        count = len(split.stages)
+        if count <= MOST_STAGES:
+            if not context.stages:
+                if context.server is None:
+                    fault.add_way(_by_hand(query, sink, body.text, context, inserts=inserts), "or: ")
+                raise fault
+            plan = _over_stages(query, sink, body, split, context, inserts=inserts)
     except (stages.CannotSplit, RuleFault) as why:
-        if isinstance(why, stages.CannotSplit):
-            fault.hint = "\nor ".join(filter(None, (fault.hint, why.way)))
+        fault.add_way(why.way if isinstance(why, stages.CannotSplit) else "")
         raise _hint_at_settings(query, sink, body, context, fault, inserts) from None
-    if len(split.stages) > MOST_STAGES:
+    if count > MOST_STAGES:
         raise RuleFault(
-            f"the query would run in {len(split.stages) + 1} stages, and {MOST_STAGES + 1} are the most",
+            f"the query would run in {count + 1} stages, and {MOST_STAGES + 1} are the most",
             detail="each stage is a streaming query of its own",
             hint="live tables for parts of it: CREATE LIVE TABLE … AS …; then the query over these",
             span=fault.span or body.span,
             code="TOO_MANY_STAGES",
         )
-    try:
-        if not context.stages:
-            if context.server is not None:
-                raise fault
-            by_hand = _by_hand(query, sink, body.text, context, inserts=inserts)
-            fault.hint = f"{fault.hint}\nor: {by_hand}" if fault.hint else by_hand
-            raise fault
-        plan = _over_stages(query, sink, body, split, context, inserts=inserts)
-    except (stages.CannotSplit, RuleFault):
-        raise _hint_at_settings(query, sink, body, context, fault, inserts) from None
     if fault.code == ROW_OF_EACH_KEY:
         text = f"one query keeps less state, and leaves out NULL: {fault.hint}"
         note = Note("ONE_QUERY_INSTEAD", text)
@@ -103,8 +99,7 @@ def _hint_at_settings(
     except RuleFault:
         return fault
     back = " ".join(f"SET {name} = {PLANNED_WITH[name]};" for name in context.changed_language)
-    way = f"{back} then the query runs in stages"
-    fault.hint = f"{fault.hint}\nor: {way}" if fault.hint else way
+    fault.add_way(f"{back} then the query runs in stages", "or: ")
     return fault
 
 
@@ -132,15 +127,16 @@ def stage_run(query: Query, retain: int, context: Context) -> Run | None:
     body = Fragment(query.text)
     try:
         sources, lowered = lowered_query(body, (sink,), context, trigger=query.trigger)
-        if not lowered.shape.streaming or not lowered.shape.complete or not _is_table(lowered):
-            return None
+        read, shape = read_query(query.text), lowered.shape
+        groups = any(op.kind in ("aggregate", "distinct", "distinct_on") for op in shape.ops)
         # Of a live table, and of a join that only Spark's optimizer makes, the rows would not be exact.
-        if sources.live or joins_in_the_optimizer(read_query(query.text)):
-            return None
-        if any(note.code == "FIRST_ROW_KEPT" for note in sources.notes):
-            return None
-        groups = any(op.kind in ("aggregate", "distinct", "distinct_on") for op in lowered.shape.ops)
-        if groups and has_collations(read_query(query.text).words, sources.streams.values()):
+        inexact = (
+            sources.live
+            or joins_in_the_optimizer(read)
+            or any(note.code == "FIRST_ROW_KEPT" for note in sources.notes)
+            or (groups and has_collations(read.words, sources.streams.values()))
+        )
+        if not shape.streaming or not shape.complete or not _is_table(lowered) or inexact:
             return None
         run = run_plan(query, one_result(body, (sink,), sources, lowered), context)
     except StreamsqlError:

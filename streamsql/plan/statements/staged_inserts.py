@@ -117,5 +117,4 @@ def _hint_at_stages(fault: RuleFault, statement: Insert, sinks: tuple[Sink, ...]
         columns = tuple(c.value for c in statement.columns)
         heads = (insert_head(Query(s.name, (s.name,), "", columns=columns), s) for s in sinks)
         statements += [f"{head} SELECT * FROM {rows};" for head in heads]
-    text = " ".join(statements)
-    fault.hint = f"{fault.hint}\nor, in stages: {text}" if fault.hint else f"in stages: {text}"
+    fault.add_way(f"in stages: {' '.join(statements)}", "or, ")
