@@ -29,10 +29,11 @@ from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
-from streamsql.plan.context import Context, lower_fragment, unknown_stream
+from streamsql.plan.context import Context, lower_fragment
 from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
 from streamsql.plan.statements.changelog_streams import check_key
+from streamsql.plan.statements.query_parts import check_streaming
 from streamsql.plan.statements.staged import staged
 from streamsql.plan.statements.stream_columns import (
     check_columns,
@@ -126,14 +127,9 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
         staged(Query(name, (name,), stream.query), Sink(name, "memory"), statement.query, context, fault)
         note = Note("STAGES", f"queries that read {name} run in stages: HELP stages;")
         return DefineStream(stream, statement.if_not_exists, notes=(note,))
-    if not lowered.shape.streaming:
-        hint = f"CREATE TEMPORARY VIEW {quote_name(name)} AS …"
-        raise unknown_stream(statement.query, context, hint) or RuleFault(
-            f"the query of {name} reads no stream",
-            proposal=f"CREATE TEMPORARY VIEW {quote_name(name)} AS {statement.query.text};",
-            span=statement.query.span,
-            code="NO_STREAM",
-        )
+    view = f"CREATE TEMPORARY VIEW {quote_name(name)} AS"
+    body, whose = statement.query, f"the query of {name}"
+    check_streaming(lowered, body, context, whose, f"{view} …", f"{view} {body.text};")
     return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
 
 

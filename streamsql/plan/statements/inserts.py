@@ -8,7 +8,7 @@ from streamsql.calls import Assign, Function, Var
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
-from streamsql.definitions import Query, Sink, Stream
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Fragment, Name, check_new_name
 from streamsql.language.statements.insert import Insert, InsertSet
@@ -28,6 +28,7 @@ from streamsql.plan.statements.query_parts import (
     lowered_query,
     no_checkpoint,
     one_result,
+    query_of,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
@@ -264,17 +265,13 @@ def _insert_query(
     written = statement.targets if isinstance(statement, Insert) else ()
     if statement.checkpoint and any(sink.is_live for sink in sinks):
         raise no_checkpoint(statement.checkpoint)
-    query = Query(
+    query = query_of(
+        statement,
         name.value,
         tuple(sink.name for sink in sinks),
         statement.body if isinstance(statement, InsertSet) else parts.body.text,
-        statement.output_mode.value if statement.output_mode else "",
-        statement.trigger,
-        statement.checkpoint.value if statement.checkpoint else "",
         together=isinstance(statement, InsertSet),
-        restart=statement.restart,
         columns=tuple(c.value for c in statement.columns) if isinstance(statement, Insert) else (),
-        late=statement.late.value if statement.late else "",
     )
     check_one_query(sinks, names, query, context)
     check_query_free(name, context, ", ".join(n.value for n in written))

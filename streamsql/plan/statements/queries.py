@@ -39,6 +39,7 @@ from streamsql.plan.statements.query_parts import (
     lowered_query,
     no_checkpoint,
     one_result,
+    query_of,
 )
 from streamsql.plan.statements.query_run import beginning, kept_beside, mode_of, run_again, run_plan
 from streamsql.plan.statements.refreshes import (
@@ -153,17 +154,8 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     if refresh is not None:
         check_begins(refresh, statement)
         return replace(refresh, skip_existing=statement.if_not_exists)
-    query = Query(
-        name.value,
-        (name.value,),
-        statement.query.text,
-        statement.output_mode.value if statement.output_mode else "",
-        statement.trigger,
-        live_table=True,
-        restart=statement.restart,
-        late=statement.late.value if statement.late else "",
-        since=since,
-    )
+    own, text = name.value, statement.query.text
+    query = query_of(statement, own, (own,), text, live_table=True, since=since)
     run = _live_query(query, sink, statement.query, context, statement.output_mode, statement.late)
     check_begins(run, statement)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)

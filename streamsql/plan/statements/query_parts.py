@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from streamsql.calls import Assign, Function, Node, Var, expr
-from streamsql.definitions import Sink
+from streamsql.definitions import Query, Sink
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
-from streamsql.language.statements.base import Column, Fragment, Name, Trigger
+from streamsql.language.statements.base import Column, Fragment, Name, QueryClauses, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.lower import Lowered
@@ -51,6 +52,21 @@ def one_result(
             functions.append(Assign(select, Function(("rows",), (), as_declared(Var("rows"), sink.columns))))
         targets.append(Target(sink, lowered.shape, select))
     return QueryParts(body, sources, lowered, tuple(targets), tuple(functions))
+
+
+def query_of(statement: QueryClauses, name: str, sinks: tuple[str, ...], text: str, **more: Any) -> Query:
+    """The query that a statement starts, with its clauses. more: further fields."""
+    return Query(
+        name,
+        sinks,
+        text,
+        statement.output_mode.value if statement.output_mode else "",
+        statement.trigger,
+        statement.checkpoint.value if statement.checkpoint else "",
+        restart=statement.restart,
+        late=statement.late.value if statement.late else "",
+        **more,
+    )
 
 
 def as_declared(

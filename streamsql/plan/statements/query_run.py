@@ -146,52 +146,37 @@ def kept_beside(run: Run, name: str, context: Context) -> Run:
     and with the same state: its checkpoint is one that the INSERT can go on from. name: of that live table.
     Over live tables, it is computed from these.
     """
+    key = run.keys if isinstance(run, Changes) else run.sink.key
+    kept = context.live_table(Sink(name, "memory", key=key, retain=run.query.retain or DEFAULT_RETAIN))
+    targets = (Target(kept, run.targets[0].shape),)
+    query = replace(run.query, name=name, sinks=(name,), into=run.query.sinks, live_table=True)
     if isinstance(run, Changes):
-        return _refreshed_beside(run, name, context)
-    kept = context.live_table(
-        Sink(name, "memory", key=run.sink.key, retain=run.query.retain or DEFAULT_RETAIN)
-    )
-    ends = run.query.trigger is not None and run.query.trigger.kind != "every"
-    query = replace(
-        run.query,
-        name=name,
-        sinks=(name,),
-        into=run.query.sinks,
-        live_table=True,
-        checkpoint="",
-        late="",
-        trigger=None if ends else run.query.trigger,
-    )
+        return Refresh(
+            query,
+            targets,
+            (*run.program, Assign("result", Var("result").call("drop", *OF_CHANGES))),
+            (Choice("complete", f"computed again after micro-batches of {', '.join(query.inputs)}"),),
+            run.shape,
+            "",
+            run.reads,
+            run.as_text,
+            define=True,
+            body_span=run.body_span,
+            notes=run.notes,
+            becomes=run.targets,
+            stages=run.stages,
+        )
+    ends = query.trigger is not None and query.trigger.kind != "every"
     return replace(
         run,
-        query=query,
-        targets=(Target(kept, run.targets[0].shape),),
+        query=replace(query, checkpoint="", late="", trigger=None if ends else query.trigger),
+        targets=targets,
         checkpoint=context.places.checkpoint(name),
         define=True,
         late=None,
         otherwise=None,
         pace=EACH_SECOND if context.staged_rate else None,
         becomes=run.targets,
-    )
-
-
-def _refreshed_beside(run: Changes, name: str, context: Context) -> Refresh:
-    kept = Sink(name, "memory", key=run.keys, retain=run.query.retain or DEFAULT_RETAIN)
-    query = replace(run.query, name=name, sinks=(name,), into=run.query.sinks, live_table=True)
-    return Refresh(
-        query,
-        (Target(context.live_table(kept), run.shape),),
-        (*run.program, Assign("result", Var("result").call("drop", *OF_CHANGES))),
-        (Choice("complete", f"computed again after micro-batches of {', '.join(query.inputs)}"),),
-        run.shape,
-        "",
-        run.reads,
-        run.as_text,
-        define=True,
-        body_span=run.body_span,
-        notes=run.notes,
-        becomes=run.targets,
-        stages=run.stages,
     )
 
 
