@@ -192,11 +192,6 @@ def computed_in_result(items: list[Item]) -> list[Item] | None:
     return guarded
 
 
-def has_partial_star(items: list[Item]) -> bool:
-    """Whether an item is a `*` with an EXCEPT of its own."""
-    return any(i.expression.is_star and not i.text.endswith("*") for i in items)
-
-
 def is_star_of(frame: Frame, item: Item) -> bool:
     """Whether an item is all columns of a relation; `s.*` of a struct is not."""
     qualifier, _, star = item.text.rpartition("*")

@@ -16,7 +16,6 @@ from streamsql.plan.lowering.frames import Frame, Item, RuleUnknown, Unknown
 from streamsql.plan.lowering.grouping import Grouping
 from streamsql.plan.lowering.hidden_keys import (
     computed_in_result,
-    has_partial_star,
     is_row_by_row,
     is_star_of,
     without_hidden_columns,
@@ -255,7 +254,8 @@ class Blocks(Relations, Grouping):
 
     def project(self, frame: Frame, items: list[Item]) -> Frame:
         computed = computed_in_result(items) if frame.shape.has_flag else items
-        if computed is None or has_partial_star(items):
+        partial_star = any(i.expression.is_star and not i.text.endswith("*") for i in items)
+        if computed is None or partial_star:
             frame = without_hidden_columns(frame, Op("filter", items[0].span))
         items = items if computed is None else computed
         shape = frame.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamsql.calls import Assign, calls_in
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
-from streamsql.definitions import Query, Stream
+from streamsql.definitions import Stream
 from streamsql.errors import RuleFault
 from streamsql.language.durations import durations_in
 from streamsql.language.query import read_query
@@ -65,7 +65,13 @@ def flush_query(statement: FlushQuery, context: Context) -> Plan:
     query = context.catalog.query(statement.name)
     run = start_plan(query, context)
     if isinstance(run, Refresh):
-        raise _computed(query, run, statement, context)
+        feeding = [q.name for t in run.reads.live for q in context.catalog.queries_into(t.name)]
+        raise RuleFault(
+            f"{query.name} is computed from live tables and holds nothing back",
+            hint=" ".join(f"FLUSH QUERY {quote_name(name)};" for name in dict.fromkeys(feeding)),
+            span=statement.name.span,
+            code="WRONG_KIND",
+        )
     if not any(call.method == "withWatermark" for call in calls_in(run.program)):
         place = statement.name.span
         raise read_by_spark_alone(query.text, query.name, place, context.catalog) or RuleFault(
@@ -101,13 +107,3 @@ def _check_restarts(run: Run, statement: FlushQuery) -> None:
                 span=statement.name.span,
                 code="CONNECTOR_NOT_SUPPORTED",
             )
-
-
-def _computed(query: Query, run: Run, statement: FlushQuery, context: Context) -> RuleFault:
-    feeding = [q.name for t in run.reads.live for q in context.catalog.queries_into(t.name)]
-    return RuleFault(
-        f"{query.name} is computed from live tables and holds nothing back",
-        hint=" ".join(f"FLUSH QUERY {quote_name(name)};" for name in dict.fromkeys(feeding)),
-        span=statement.name.span,
-        code="WRONG_KIND",
-    )

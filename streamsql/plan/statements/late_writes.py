@@ -34,7 +34,15 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
         return None
     name = name or Name(query.late, parts.body.span)
     sink = _sink(query, context, name)
-    _check_trigger(query, name.span)
+    if query.trigger and query.trigger.kind in _UNBATCHED:
+        words = query.trigger.kind.replace("_", " ").upper()
+        raise RuleFault(
+            f"ON LATE INTO is not supported with TRIGGER {words}",
+            detail="late rows are read again micro-batch by micro-batch",
+            hint="TRIGGER EVERY INTERVAL 1 SECOND",
+            span=name.span,
+            code="TRIGGER_NOT_SUPPORTED",
+        )
     program = (*parts.sources.program, Assign("result", parts.result.node))
     bases = parts.sources.bases
     if not any(c.method == "withWatermark" for c in calls_in(program)):
@@ -137,19 +145,6 @@ def _sink(query: Query, context: Context, name: Name) -> Sink:
             code="ALREADY_EXISTS",
         )
     return sink
-
-
-def _check_trigger(query: Query, span: Span) -> None:
-    """Raise RuleFault for a trigger without micro-batches."""
-    if query.trigger and query.trigger.kind in _UNBATCHED:
-        words = query.trigger.kind.replace("_", " ").upper()
-        raise RuleFault(
-            f"ON LATE INTO is not supported with TRIGGER {words}",
-            detail="late rows are read again micro-batch by micro-batch",
-            hint="TRIGGER EVERY INTERVAL 1 SECOND",
-            span=span,
-            code="TRIGGER_NOT_SUPPORTED",
-        )
 
 
 def _check_files_stay(bases: list[Stream], span: Span) -> None:

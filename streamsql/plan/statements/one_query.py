@@ -37,7 +37,14 @@ def check_one_streaming_query(
     own = trigger is not None and trigger.kind in ("continuous", "real_time")
     if _followed(sources) and stages and not own and context.server is None:
         raise _live_and_stream(sources, body)
-    _check_nested(lowered, body)
+    if lowered.as_text == STREAM_IN_EXPRESSION:  # Spark does not start it
+        raise RuleFault(
+            "a query in an expression cannot read a stream",
+            detail="Spark runs it once, over rows that are there",
+            hint="a live table of it: CREATE LIVE TABLE … AS …",
+            span=body.span,
+            code="NOT_ON_STREAMS",
+        )
     _check_distinct(lowered, body, context.catalog)
 
 
@@ -90,18 +97,6 @@ def _names(sources: Sources) -> tuple[str, str]:
     """The names of the live tables and of the streams, for messages."""
     streams = sources.bases or sources.streams.values()
     return ", ".join(table.name for table in _followed(sources)), ", ".join(s.name for s in streams)
-
-
-def _check_nested(lowered: Lowered, body: Fragment) -> None:
-    """Raise RuleFault for a query in an expression that reads a stream: Spark does not start it."""
-    if lowered.as_text == STREAM_IN_EXPRESSION:
-        raise RuleFault(
-            "a query in an expression cannot read a stream",
-            detail="Spark runs it once, over rows that are there",
-            hint="a live table of it: CREATE LIVE TABLE … AS …",
-            span=body.span,
-            code="NOT_ON_STREAMS",
-        )
 
 
 def _check_distinct(lowered: Lowered, body: Fragment, catalog: Catalog) -> None:

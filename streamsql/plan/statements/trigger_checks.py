@@ -45,13 +45,8 @@ def check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sour
         raise refusal.fault()
     python = next(iter(sources.functions.values()), None)
     if python and kind == "real_time":
-        raise RuleFault(
-            f"TRIGGER REAL TIME does not support {python.name}, which is written in Python",
-            detail="real-time mode does not support Python functions",
-            hint="TRIGGER EVERY INTERVAL 1 SECOND",
-            span=span,
-            code="TRIGGER_NOT_SUPPORTED",
-        )
+        what = f"{python.name}, which is written in Python"
+        raise rules.not_in_real_time(what, "real-time mode does not support Python functions", span).fault()
 
 
 def check_progress(trigger: Trigger | None, sinks: list[Sink], shape: Shape) -> None:

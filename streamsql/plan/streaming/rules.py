@@ -148,8 +148,12 @@ def _real_time_verdict(shape: Shape) -> Refusal | None:
             continue
         if kind in _NOT_IN_REAL_TIME:
             what = "this join" if kind == "join" else _OPERATIONS.get(kind, f"{kind.upper()} here")
-            return replace(_filled(refusals.REAL_TIME, what, _NOT_IN_REAL_TIME[kind]), span=op.span)
+            return not_in_real_time(what, _NOT_IN_REAL_TIME[kind], op.span)
     return None
+
+
+def not_in_real_time(what: str, why: str, span: Span | None) -> Refusal:
+    return replace(_filled(refusals.REAL_TIME, what, why), span=span)
 
 
 _OPERATIONS = {
