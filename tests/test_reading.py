@@ -34,10 +34,16 @@ def test_a_stream_may_have_the_name_of_a_column() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["SELECT id FROM over", "SELECT id FROM t WHERE id IN (SELECT id FROM over)"]
+    "query",
+    [
+        "SELECT id FROM over",
+        "SELECT id FROM t WHERE id IN (SELECT id FROM over)",
+        "SELECT id FROM seen",  # a view
+    ],
 )
 def test_a_stream_that_reads_itself_through_another_is_refused(query: str) -> None:
     over = "CREATE STREAM t USING rate; CREATE STREAM over AS SELECT id FROM clicks WHERE id > 0;"
+    over += "CREATE TEMPORARY VIEW seen AS SELECT id FROM over;"
     with pytest.raises(StreamsqlError, match="the stream clicks reads itself"):
         checked(f"{CLICKS} {over} CREATE OR REPLACE STREAM clicks AS {query};")
 

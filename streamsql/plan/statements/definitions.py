@@ -41,7 +41,7 @@ from streamsql.plan.statements.stream_columns import (
     check_watermark,
     read_otherwise,
 )
-from streamsql.plan.streaming.readers import relations_over
+from streamsql.plan.streaming.readers import relations_under
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -137,7 +137,7 @@ def _check_is_no_circle(name: Name, query: Fragment, catalog: Catalog) -> None:
     """Raise RuleFault where the query of a stream reads that stream, directly or through others."""
     read = {relation.name.casefold() for relation in read_query(query.text).relations}
     direct = name.value.casefold() in read
-    if direct or read & relations_over([name.value], catalog):
+    if direct or name.value.casefold() in relations_under(read, catalog):
         raise RuleFault(
             f"the stream {name} reads itself",
             detail="" if direct else f"a stream that its query reads is defined by a query on {name}",

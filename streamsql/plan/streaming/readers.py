@@ -79,6 +79,17 @@ def relations_over(names: Iterable[str], catalog: Catalog) -> set[str]:
         over |= new
 
 
+def relations_under(names: Iterable[str], catalog: Catalog) -> set[str]:
+    """The folded names of relations, and of those that the streams and views among them read."""
+    under, new = set[str](), set(names)
+    while new:
+        under |= new
+        texts = [s.query for n in new if (s := catalog.streams.get(n)) and s.query]
+        views = [view for n in new if (view := catalog.tables.get(n)) and view.text]
+        new = set().union(*map(names_in, texts), *map(names_in_definition, views)) - under
+    return under
+
+
 def key_of_name(name: str, catalog: Catalog) -> str:
     key = name.casefold()
     staged = catalog.staged_definition(name)
