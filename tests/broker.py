@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from maven import fetched
 
-from streamsql.runtime.engine import jvm
+from streamsql.errors import StartFault
+from streamsql.runtime.engine.java import find_java
 
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3")
 USER, PASSWORD = "ann", "hush-hush"
@@ -92,9 +93,9 @@ def _free_port() -> int:
 
 def _java() -> Path:
     try:
-        return jvm.find_java("system").path
-    except jvm.JavaNotFound:
-        return jvm.find_java("bundled").path
+        return find_java("system").path
+    except StartFault:
+        return find_java("bundled").path
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:

@@ -27,7 +27,7 @@ from streamsql.language.parser import parse, split_script
 from streamsql.results import Result, Rows, RowStream
 from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.java import find_java, spark_home
+from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
@@ -64,10 +64,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     several = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
     if several and session.config.getoption("markexpr") not in ("fast", "not slow"):
         java, cache = find_java(), cache_folder()
-        if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache, spark_home())):
+        if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache)):
             print("building Spark's start-up cache", flush=True)
             del os.environ["JDK_JAVA_OPTIONS"]  # it is the cache of the user's consoles
-            aot_cache.build_cache(java, cache)
+            cache.mkdir(parents=True, exist_ok=True)
+            command, quiet = aot_cache.builder(java, cache)
+            subprocess.run(command, timeout=aot_cache.BUILD_TIMEOUT, **quiet)
             os.environ["JDK_JAVA_OPTIONS"] = FOR_SECONDS
 
 
@@ -341,7 +343,7 @@ def spark() -> Iterator[Any]:
         if MASTER.startswith("local"):
             conf |= {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
         log = Path(folder) / "spark.log"
-        session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())
+        session = jvm.start_session(conf, log, cache_folder(), find_java())
         yield session
         session.stop()
 

@@ -13,16 +13,18 @@ from pathlib import Path
 from console import ENGINE
 
 from streamsql.config.folders import cache_folder
+from streamsql.errors import StartFault
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.java import find_java
+from streamsql.runtime.engine.java_command import spark_defaults
 
 
 class Engine:
     """A JVM with a SparkContext; a console makes a Spark session of its own in it, with a catalog of its own."""
 
     def __init__(self, conf: dict[str, str], log: Path) -> None:
-        started = jvm.launch(conf, log, cache_folder(), find_java())
-        self.gateway, self.process = started.gateway, started.process
+        self.gateway = jvm.launch({**spark_defaults(), **conf}, log, cache_folder(), find_java())
+        self.process = self.gateway.proc
         self.context = self.gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
         self.home = self.gateway.jvm.System.getProperty("user.dir")
         parameters = self.gateway.gateway_parameters
@@ -89,7 +91,7 @@ class Engines:
                 engine = self.idle.pop(key, None)
             try:
                 engine = engine or Engine(wanted["conf"], self.folder / "engine.log")
-            except jvm.SparkStartError:
+            except StartFault:
                 return  # the console tries it too, and reports it
             engine.begin(folder)
             try:

@@ -435,11 +435,12 @@ def write(content: dict[str, Any]) -> str:
 def main() -> None:
     from streamsql.config.folders import cache_folder
     from streamsql.runtime.engine import jvm
+    from streamsql.runtime.engine.java import find_java
     from streamsql.runtime.engine.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder:
         conf = Settings.make("local[1]", {}).start_conf()
-        spark = jvm.start_session(conf, Path(folder) / "log", cache_folder(), jvm.find_java())
+        spark = jvm.start_session(conf, Path(folder) / "log", cache_folder(), find_java())
         content = grammar(spark)
         spark.stop()
     FILE.write_text(write(content), encoding="utf-8")

@@ -333,7 +333,7 @@ def compared(session: Any, case: Case) -> dict[str, Any]:
 
 @contextmanager
 def plain_spark() -> Iterator[Callable[[Case], dict[str, Any]]]:
-    """A process with plain Spark. Yields the function that lets it resume and judge a case. Raises JavaNotFound
+    """A process with plain Spark. Yields the function that lets it resume and judge a case. Raises StartFault
     without a full Java, which PySpark's own start needs.
     """
     from streamsql.runtime.engine.java import find_java
@@ -389,13 +389,14 @@ def main(arguments: list[str]) -> int:
     """Run many cases."""
     from streamsql.config.folders import cache_folder
     from streamsql.runtime.engine import jvm
+    from streamsql.runtime.engine.java import find_java
     from streamsql.runtime.engine.settings import Settings
 
     first, number = (*map(int, arguments), *(0, 300)[len(arguments) :])
     failed = 0
     with tempfile.TemporaryDirectory() as place:
         conf = Settings.make("local[2]", {}).start_conf()
-        spark = jvm.start_session(conf, Path(place) / "log", cache_folder(), jvm.find_java())
+        spark = jvm.start_session(conf, Path(place) / "log", cache_folder(), find_java())
         for case, found in verdicts(spark, range(first, first + number), Path(place)):
             if not found.get("rows") or found["missing"] or found["wrong"]:
                 failed += 1

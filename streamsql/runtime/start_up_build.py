@@ -23,7 +23,7 @@ from streamsql.runtime.engine.aot_cache import (
     size_file,
 )
 from streamsql.runtime.engine.file_lock import Lock, Locked
-from streamsql.runtime.engine.java import Java, find_java, spark_home
+from streamsql.runtime.engine.java import Java, find_java
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.engine.typical_work import typical_work
 from streamsql.runtime.session import Session
@@ -64,13 +64,12 @@ SELECT * FROM range(1000);
 
 
 def main(arguments: list[str]) -> int:
-    """`python -m streamsql.runtime.start_up_build JAVA_HOME CACHE [--background]`: build the cache."""
+    """`python -m streamsql.runtime.start_up_build JAVA_HOME CACHE`: build the cache, if there is none."""
     java, cache = find_java(arguments[0]), Path(arguments[1])
-    if "--background" in arguments:
-        os.nice(19)
-    file = cache_file(java, cache, spark_home())
+    os.nice(19)
+    file = cache_file(java, cache)
     with _lock(cache) as free:
-        if not free or ("--background" in arguments and complete(file)):
+        if not free or complete(file):
             return 0
         try:
             _build(java, cache, file)

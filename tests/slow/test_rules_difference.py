@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rules_difference import Case, verdicts
 
-from streamsql.runtime.engine.java import JavaNotFound
+from streamsql.errors import StartFault
 
 ROOMS = ("streamsql/runtime/engine/", "tests/rules_difference.py")
 SEEDS = range(int(os.environ.get("STREAMSQL_RULES_SEEDS", "10")))
@@ -20,7 +20,7 @@ def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[int, tup
     place = tmp_path_factory.mktemp("differences")
     try:
         return {case.seed: (case, verdict) for case, verdict in verdicts(spark, SEEDS, place)}
-    except JavaNotFound as error:
+    except StartFault as error:
         pytest.skip(f"plain Spark needs a full Java: {error.message}")
 
 

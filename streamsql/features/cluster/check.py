@@ -22,7 +22,7 @@ from streamsql.plan.planner import start_plan
 from streamsql.results import Rows
 from streamsql.runtime.engine.cluster import check_master
 from streamsql.runtime.engine.cluster_cores import tune_executors
-from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
+from streamsql.runtime.engine.java import find_java, spark_home
 from streamsql.runtime.engine.java_command import spark_defaults
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import contacts
@@ -88,8 +88,8 @@ def _cluster(parts: SessionParts) -> Iterator[Row]:
             f"{java.version} in {java.path.parent.parent}",
             "ok: for the driver; workers have their own",
         )
-    except JavaNotFound as error:
-        yield "Java", parts.config.java, f"{MISSING}: {error.message}; {error.hint}"
+    except StartFault as fault:
+        yield "Java", parts.config.java, f"{MISSING}: {fault.message}; {fault.hint}"
     python = conf.get("spark.pyspark.python") or "python3"
     needs = f"Python {'.'.join(platform.python_version_tuple()[:2])} with pyarrow and pandas"
     yield (

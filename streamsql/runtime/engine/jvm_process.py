@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from streamsql.errors import StartFault
 from streamsql.runtime.engine import aot_cache
-from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
+from streamsql.runtime.engine.java import Java, find_java
 from streamsql.runtime.engine.java_command import (
     class_path,
     environment,
@@ -82,28 +83,25 @@ def discard_starting() -> None:
             starting.discard()
 
 
-def start_jvm(
-    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]
-) -> StartingJvm:
+def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> StartingJvm:
     """Start a JVM, or take over the one that start_early has started, if it is the same.
 
     conf: all settings of Spark, with those of spark-defaults.conf. log, cache, java: as for jvm.launch.
-    Raises SparkStartError.
+    Raises StartFault.
     """
     with _lock:
         if _ending:
-            raise SparkStartError("the console is ending", "start it again")
-        return _start_jvm(conf, log, cache, java, cached)
+            raise StartFault("the console is ending", hint="start it again")
+        return _start_jvm(conf, log, cache, java)
 
 
-def _start_jvm(
-    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]
-) -> StartingJvm:
+def _start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> StartingJvm:
     global _early
     early, _early = _early, None
     folder = early.folder if early else Path(tempfile.mkdtemp(prefix="streamsql-"))
     try:
         options = java_options(conf, log, cache, folder)
+        cached = cached_for(conf, aot_cache.cache_file(java, cache))
         command = [str(java.path), *options, *cached, "-cp", class_path(conf)]
         command += submit_arguments(conf, folder) if needs_submit(conf) else [MAIN_CLASS]
         variables = environment(conf, folder / "connection")
@@ -111,7 +109,7 @@ def _start_jvm(
             if (early.command, early.environment) == (command, variables):
                 return early
             early.discard()
-            return _start_jvm(conf, log, cache, java, cached)
+            return _start_jvm(conf, log, cache, java)
         start = size_of(log)
         process = _spawn(command, log, variables)
     except BaseException:
@@ -131,10 +129,8 @@ def start_early(conf: Mapping[str, str], log: Path, cache: Path, java: str) -> N
     if needs_submit(conf):
         return
     try:
-        runtime = find_java(java)
-        cached = cached_for(conf, aot_cache.cache_file(runtime, cache, spark_home()))
-        _early = start_jvm(conf, log, cache, runtime, cached)
-    except (JavaNotFound, SparkStartError, OSError):
+        _early = start_jvm(conf, log, cache, find_java(java))
+    except (StartFault, OSError):
         pass
 
 
@@ -164,4 +160,4 @@ def _spawn(command: list[str], log: Path, env: Mapping[str, str]) -> subprocess.
                 start_new_session=True,  # not interrupted by the terminal's Ctrl-C and Ctrl-Z
             )
     except OSError as error:
-        raise SparkStartError(f"cannot start Java: {error}", "see `streamsql --info`") from error
+        raise StartFault(f"cannot start Java: {error}", hint="see `streamsql --info`") from error

@@ -16,6 +16,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.cluster import ClusterWatch, check_master, servers
 from streamsql.runtime.engine.cluster_cores import await_workers, fit_partitions, tune_executors
 from streamsql.runtime.engine.events import ClusterNews, Events, SparkLost, SparkStarted
+from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.engine.spark_classes import RULES
@@ -127,16 +128,10 @@ class Engine:
             return self._attempt
 
     def _start(self, attempt: Attempt) -> None:
-        from streamsql.runtime.engine import jvm
-
         try:
             self._start_session(attempt)
         except StartFault as error:
             attempt.failure = error
-        except jvm.Crash as error:
-            attempt.failure = StartFault(error.message, hint=error.hint, code="SPARK_LOST")
-        except (jvm.JavaNotFound, jvm.SparkStartError) as error:
-            attempt.failure = StartFault(error.message, hint=error.hint)
         except Exception as error:
             attempt.failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.log}")
         with self._lock:
@@ -154,7 +149,7 @@ class Engine:
     def _start_session(self, attempt: Attempt) -> None:
         from streamsql.runtime.engine import jvm
 
-        java = jvm.find_java(self.java)
+        java = find_java(self.java)
         tune_executors(self.settings)
         conf = self.settings.start_conf()
         conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))

@@ -9,22 +9,23 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from streamsql.runtime.engine.java import SparkStartError
+from streamsql.errors import StartFault
 
 
-class Crash(SparkStartError):
+class Crash(StartFault):
     """The JVM was ended by a signal. own: of its own, not by somebody or for lack of memory."""
 
+    code = "SPARK_LOST"
+
     def __init__(self, status: int, hint: str) -> None:
-        super().__init__(f"Java crashed (signal {status})", hint)
         self.own = status not in (signal.SIGKILL, signal.SIGTERM)
-        if not self.own:
-            self.message = f"Java was ended by signal {status} while it started"
+        fact = f"Java was ended by signal {status} while it started"
+        super().__init__(f"Java crashed (signal {status})" if self.own else fact, hint=hint)
 
 
 def start_failure(
     process: subprocess.Popen[bytes], log: Path, start: int, error: Exception | None = None
-) -> SparkStartError:
+) -> StartFault:
     """The exception to raise when the JVM, or a call to it, failed."""
     hint = f"the JVM's output is in {log}"
     try:
@@ -35,14 +36,14 @@ def start_failure(
             message = _log_cause(log, start)
         if "could not determine effective user" in message:  # by a module of Java for Unix, which Hadoop uses
             user = os.geteuid()
-            return SparkStartError(
+            return StartFault(
                 f"Spark needs the name of the user, and the system has none for user {user}",
-                f"echo 'streamsql:x:{user}:{os.getegid()}::/tmp:/bin/sh' >> /etc/passwd",
+                hint=f"echo 'streamsql:x:{user}:{os.getegid()}::/tmp:/bin/sh' >> /etc/passwd",
             )
-        return SparkStartError(message, hint)
+        return StartFault(message, hint=hint)
     if status < 0:
         return Crash(-status, hint)
-    return SparkStartError(_log_cause(log, start), hint)
+    return StartFault(_log_cause(log, start), hint=hint)
 
 
 def _cause(error: Exception) -> str:

@@ -16,13 +16,13 @@ from conftest import Console, notes_of
 from data_files import put_whole
 
 from streamsql.definitions import Query
-from streamsql.errors import StreamsqlError
+from streamsql.errors import StartFault, StreamsqlError
 from streamsql.features.export.plan import Export
 from streamsql.features.export.run import PLANS
 from streamsql.language.statements.base import Name
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
-from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
+from streamsql.runtime.engine.java import find_java, spark_home
 
 ROOMS = ("streamsql/features/export/", "streamsql/runtime/", "streamsql/plan/")
 
@@ -40,7 +40,7 @@ def spark_submit(folder: Path, program: str, *arguments: str) -> subprocess.Comp
     """Run an exported program as its README says, in another folder."""
     try:
         java = find_java("system")
-    except JavaNotFound as error:
+    except StartFault as error:
         pytest.skip(f"spark-submit needs a full Java: {error.message}")
     home = spark_home()
     env = {
