@@ -25,7 +25,6 @@ from streamsql.runtime.engine.aot_cache import (
 from streamsql.runtime.engine.file_lock import Lock, Locked
 from streamsql.runtime.engine.java import Java, find_java
 from streamsql.runtime.engine.settings import Settings
-from streamsql.runtime.engine.typical_work import typical_work
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 
@@ -41,26 +40,42 @@ WITHOUT_C2 = tuple(
 without it 440.
 """
 
+ROWS = "".join(
+    f'{{"k": "k{number % 7}", "v": {number}, "ts": "2026-01-01T00:{number % 60:02}:00Z"}}\n'
+    for number in range(300)
+)
 STATEMENTS = """
 CREATE STREAM clicks (k STRING, v BIGINT, ts TIMESTAMP) USING json OPTIONS (path '{folder}/in');
-SELECT window, k, count(*) AS n FROM clicks GROUP BY window(ts, '10 minutes'), k;
+SELECT window, k, count(*) AS n, avg(v) AS a FROM clicks GROUP BY window(ts, '10 minutes'), k;
 SELECT k, v, ts FROM clicks WHERE v > 10;
 CREATE STREAM late_clicks (k STRING, v BIGINT, ts TIMESTAMP) USING json OPTIONS (path '{folder}/in')
   WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
 CREATE LIVE TABLE counts TRIGGER AVAILABLE NOW AS
   SELECT window.start AS since, k, count(*) AS n, sum(v) AS s FROM late_clicks
   GROUP BY window(ts, '10 minutes'), k;
+CREATE LIVE TABLE ranks TRIGGER AVAILABLE NOW AS
+  SELECT k, count(*) AS n FROM clicks GROUP BY k ORDER BY n DESC;
 AWAIT QUERY counts;
+AWAIT QUERY ranks;
 SELECT * FROM counts ORDER BY n DESC LIMIT 20;
 SELECT count(*) AS n FROM counts;
+COPY (SELECT k, v, ts FROM json.`{folder}/in`) TO '{folder}/old.parquet';
+COPY (SELECT k, v FROM counts) TO '{folder}/old.csv';
+SELECT * FROM parquet.`{folder}/old.parquet`;
 CREATE SINK copied USING parquet OPTIONS (path '{folder}/copied');
-INSERT INTO copied AS QUERY copying TRIGGER AVAILABLE NOW SELECT k, v + 1 AS u, ts FROM late_clicks;
+INSERT INTO copied AS QUERY copying TRIGGER AVAILABLE NOW
+  SELECT c.k, c.v + o.v AS u, c.ts FROM late_clicks AS c JOIN parquet.`{folder}/old.parquet` AS o USING (k);
+CREATE SINK summed USING json OPTIONS (path '{folder}/summed');
+INSERT INTO summed AS QUERY summing TRIGGER AVAILABLE NOW
+  SELECT window.start AS since, k, count(*) AS n FROM late_clicks GROUP BY window(ts, '5 minutes'), k;
 AWAIT QUERY copying;
+AWAIT QUERY summing;
 SHOW QUERIES;
 DESCRIBE QUERY counts;
+SHOW TABLES;
 SELECT * FROM range(1000);
 """
-"""What a console does, as typical_work is what Spark does."""
+"""What a session usually does. It loads the classes that a session needs and compiles the hot ones."""
 
 
 def main(arguments: list[str]) -> int:
@@ -117,13 +132,13 @@ def _build(java: Java, cache: Path, file: Path) -> None:
 
 def _run(java: Java, cache: Path, log: Path, folder: Path, conf: dict[str, str]) -> None:
     """Typical work in a JVM of its own; the JVM has ended when this returns. conf: settings of Spark."""
-    folder.mkdir()
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "rows.json").write_text(ROWS, "utf-8")
     home = str(java.path.parent.parent)
     session = Session(Config(Settings.make("local[2]", conf), folder / "console", log, cache, home))
     process: Any = None
     try:
         process = session.spark.sparkContext._gateway.proc
-        typical_work(session.spark, folder)
         for written in split_script(Source("typical work", STATEMENTS.format(folder=folder))):
             result = session.execute(parse(written, session.variables))
             if isinstance(result, RowStream):
