@@ -16,7 +16,7 @@ _MODULES = {
     "live_files": "LiveFiles persist_rows",
     "carried_values": (
         "touched carried given_back carried_type carried_schema rebuilt columns_rebuilt "
-        "key_text to_arrow to_frame"
+        "key_text in_carried_form to_arrow to_frame"
     ),
     "live_rows": "RowsAt LiveRows",
     "snapshots": "Snapshots Refreshing",

@@ -135,17 +135,22 @@ def carried_schema(schema: Any) -> Any:
     return t.StructType([t.StructField(f.name, carried_type(f.dataType), f.nullable) for f in schema.fields])
 
 
-def to_arrow(frame: Any) -> Any:
-    """The rows of a DataFrame as an Arrow table."""
+def in_carried_form(frame: Any) -> Any:
+    """A DataFrame of the rows whose values Arrow carries, with the types of `carried_schema`."""
     schema, types = frame.schema, [carried_type(field.dataType) for field in frame.schema.fields]
     if types == [field.dataType for field in schema.fields]:
-        return frame.toArrow()
+        return frame
     apart = frame.toDF(*(f"c{number}" for number in range(len(types))))  # a name may occur twice
     parts = [
         rebuilt(field.dataType, apart[name], carried).cast(kind)
         for name, field, kind in zip(apart.columns, schema.fields, types, strict=True)
     ]
-    return apart.select(*parts).toDF(*schema.names).toArrow()
+    return apart.select(*parts).toDF(*schema.names)
+
+
+def to_arrow(frame: Any) -> Any:
+    """The rows of a DataFrame as an Arrow table."""
+    return in_carried_form(frame).toArrow()
 
 
 def to_frame(spark: Any, table: Any, schema: Any) -> Any:

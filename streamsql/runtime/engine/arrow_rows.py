@@ -14,7 +14,7 @@ from streamsql.language.struct_types import in_capitals
 from streamsql.results import ArrowRows
 from streamsql.runtime.embedded.carried_values import columns_rebuilt, to_frame, touched
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.row_fetch import few, record_batches
+from streamsql.runtime.engine.row_fetch import few, record_batches, translated
 from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
 from streamsql.runtime.engine.spark_texts import as_text
 
@@ -30,15 +30,8 @@ def fetch_arrow(frame: Any, cancel: CancelToken, failed: Callable[[Exception], E
     began = time.monotonic()
     batches = _batches(frame, cancel)
     first = next(batches)
-
-    def rest() -> Iterator[list[Any]]:
-        try:
-            yield from ([batch] for batch in batches)
-        except Exception as error:
-            cancel.check()
-            raise failed(error) from error
-
-    return replace(_rows_of(frame, [first], began), rest=rest(), complete=False)
+    rest = translated(([batch] for batch in batches), cancel, failed)
+    return replace(_rows_of(frame, [first], began), rest=rest, complete=False)
 
 
 def collect_arrow(frame: Any, cancel: CancelToken) -> ArrowRows:
@@ -54,11 +47,9 @@ def live_table_arrow(rows: Any, spark: Any, cancel: CancelToken) -> ArrowRows:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     began = time.monotonic()
-    while True:
-        batch = rows.last_batch
-        table, version = rows.rows()
-        if rows.last_batch == batch:  # no micro-batch came between
-            break
+    with rows.held():
+        table, version, batch = rows.table, rows.version, rows.last_batch
+    table = None if table is None else rows.shown(table)
     zone = spark.conf.get(ZONE)
     if table is None or touched(rows.schema, as_text):
         batches = list(_batches(to_frame(spark, table, rows.schema), cancel))

@@ -13,6 +13,7 @@ from shutil import rmtree
 from typing import Any
 
 from streamsql.results import Rows, RowStream
+from streamsql.runtime.embedded.carried_values import carried_schema, in_carried_form, touched
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.row_values import collect, column_values, is_numeric, row_values, zone_of
@@ -35,35 +36,33 @@ def fetch(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Excepti
     """
     if few(frame):
         return collect(frame)
-    began = time.monotonic()
-    if _repeatable(frame):
-        # LIMIT ends its tasks early; otherwise the first partition is computed to its end.
-        rows = collect(frame.limit(FIRST + 1))
-        if len(rows.rows) <= FIRST:
-            return rows
-        first, rest = list(rows.rows[:FIRST]), _without(FIRST, _blocks(frame, cancel))
-    else:
-        first, rest = [], _blocks(frame, cancel)
-        while len(first) <= FIRST:
-            block = next(rest, None)
-            if block is None:
-                return Rows((), *_columns(frame, first), time.monotonic() - began)
-            first += block
-    names, first, numeric = _columns(frame, first)
-    return RowStream((), names, numeric, first, _translated(rest, cancel, failed), time.monotonic() - began)
+    if not _repeatable(frame):
+        return _begun(frame, _blocks(frame, cancel), cancel, failed)
+    # LIMIT ends its tasks early; otherwise the first partition is computed to its end.
+    rows = collect(frame.limit(FIRST + 1))
+    if len(rows.rows) <= FIRST:
+        return rows
+    rest = translated(_without(FIRST, _blocks(frame, cancel)), cancel, failed)
+    return RowStream((), rows.columns, rows.numeric, rows.rows[:FIRST], rest, rows.seconds or 0.0)
 
 
 def fetch_rows(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Exception]) -> Rows | RowStream:
     """The same without a call of the JVM: each row as Spark hands it over."""
-    began = time.monotonic()
-    blocks, first = _of_rows(frame, cancel), list[tuple[Any, ...]]()
-    while len(first) <= FIRST:
-        block = next(blocks, None)
-        if block is None:
-            return Rows((), *_columns(frame, first), time.monotonic() - began)
+    return _begun(frame, _of_rows(frame, cancel), cancel, failed)
+
+
+def _begun(
+    frame: Any, blocks: Iterator[Block], cancel: CancelToken, failed: Callable[[Exception], Exception]
+) -> Rows | RowStream:
+    """The first of the blocks of a DataFrame, and the others as they are read."""
+    began, first = time.monotonic(), list[tuple[Any, ...]]()
+    for block in blocks:
         first += block
-    names, first, numeric = _columns(frame, first)
-    return RowStream((), names, numeric, first, _translated(blocks, cancel, failed), time.monotonic() - began)
+        if len(first) > FIRST:
+            names, first, numeric = _columns(frame, first)
+            seconds = time.monotonic() - began
+            return RowStream((), names, numeric, first, translated(blocks, cancel, failed), seconds)
+    return Rows((), *_columns(frame, first), time.monotonic() - began)
 
 
 def live_table_rows(live: Any, spark: Any, cancel: CancelToken) -> Rows:
@@ -105,9 +104,10 @@ def few(frame: Any) -> bool:
     return bool(most.isDefined() and most.get() <= AT_ONCE)
 
 
-def _translated(
-    blocks: Iterator[Block], cancel: CancelToken, failed: Callable[[Exception], Exception]
-) -> Iterator[Block]:
+def translated(
+    blocks: Iterator[list[Any]], cancel: CancelToken, failed: Callable[[Exception], Exception]
+) -> Iterator[list[Any]]:
+    """The same blocks; an exception of Spark is raised as `failed` makes it. Raises Cancelled."""
     try:
         yield from blocks
     except Exception as error:
@@ -118,11 +118,13 @@ def _translated(
 def _blocks(frame: Any, cancel: CancelToken) -> Iterator[Block]:
     """The rows in blocks; nothing is computed before the first is asked for."""
     from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import UserDefinedType
 
-    if all(_has_arrow_form(f.dataType) for f in frame.schema.fields):
-        batches = record_batches(frame, to_arrow_schema(frame.schema, timezone="UTC"), cancel)
-        return _of_batches(batches, frame.schema, _zone(frame.sparkSession), cancel)
-    return _of_rows(frame, cancel)
+    if touched(frame.schema, lambda kind: True if isinstance(kind, UserDefinedType) else None):
+        return _of_rows(frame, cancel)  # its values are objects of Python, such as vectors
+    schema = to_arrow_schema(carried_schema(frame.schema), timezone="UTC")
+    batches = record_batches(in_carried_form(frame), schema, cancel)
+    return _of_batches(batches, frame.schema, _zone(frame.sparkSession), cancel)
 
 
 def _zone(session: Any) -> dt.tzinfo:
@@ -233,21 +235,6 @@ def _as_property(key: str, value: str) -> str:
     key = re.sub(r"([ :=#!\\])", r"\\\1", key)
     value = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace(" ", "\\ ")
     return f"{key}={value}"
-
-
-def _has_arrow_form(kind: Any) -> bool:
-    """Whether values of a Spark type come through Arrow as they come from `collect`."""
-    from pyspark.sql import types as t
-
-    if isinstance(kind, t.StructType):
-        names = {f.name for f in kind.fields}
-        return len(names) == len(kind.fields) and all(_has_arrow_form(f.dataType) for f in kind.fields)
-    if isinstance(kind, t.ArrayType):
-        return _has_arrow_form(kind.elementType)
-    if isinstance(kind, t.MapType):
-        return _has_arrow_form(kind.keyType) and _has_arrow_form(kind.valueType)
-    simple = (t.NumericType, t.StringType, t.BinaryType, t.BooleanType, t.DateType, t.NullType)
-    return isinstance(kind, (*simple, t.TimestampType, t.TimestampNTZType, t.DayTimeIntervalType))
 
 
 def rows_written(frame: Any) -> int | None:
