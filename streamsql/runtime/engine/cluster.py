@@ -13,16 +13,17 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from streamsql.errors import StartFault
+from streamsql.errors import StartFault, reason_of
 
 EVERY = 1.0
 """The seconds between two checks."""
 PATIENCE = 5.0
 """The seconds that tasks may wait for a worker before that is reported."""
 CONNECTING = 3.0
+"""The seconds that a server has to accept a connection."""
 
 
 def servers(master: str) -> list[tuple[str, int]]:
@@ -33,22 +34,20 @@ def servers(master: str) -> list[tuple[str, int]]:
     return [(m.group(1).strip("[]"), int(m.group(2))) for m in matches if m]
 
 
-def _kubernetes(master: str) -> tuple[str, int] | None:
-    """(host, port) of the API server in a `k8s://…` URL."""
+def _kubernetes(master: str) -> list[tuple[str, int]]:
+    """(host, port) of the API server in a `k8s://…` URL; none for other masters."""
     match = re.fullmatch(r"k8s://(?:(https?)://)?([^/:]+|\[.+\])(?::(\d+))?/?", master)
-    if match is None:
-        return None
-    return match[2].strip("[]"), int(match[3] or (80 if match[1] == "http" else 443))
+    return [(match[2].strip("[]"), int(match[3] or (80 if match[1] == "http" else 443)))] if match else []
 
 
-def _connect(master: str) -> tuple[socket.socket | None, str]:
-    """(a connection to one of the masters, ""), or (None, the reason) when none answers."""
+def connect(addresses: Iterable[tuple[str, int]]) -> tuple[socket.socket | None, str]:
+    """(a connection to one of the servers, ""), or (None, the reasons) when none accepts it."""
     why = []
-    for host, port in servers(master):
+    for host, port in addresses:
         try:
             return socket.create_connection((host, port), CONNECTING), ""
         except OSError as error:
-            why.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
+            why.append(f"{host}:{port}: {reason_of(error)}")
     return None, "; ".join(why)
 
 
@@ -63,36 +62,22 @@ def check_master(master: str, *, authenticated: bool = False) -> None:
             hint="export HADOOP_CONF_DIR=/etc/hadoop/conf",
             code="CLUSTER_INCOMPLETE",
         )
-    if api := _kubernetes(master):
-        try:
-            socket.create_connection(api, CONNECTING).close()
-        except OSError as error:
-            raise StartFault(
-                f"no Kubernetes API server answers at {master}",
-                detail=f"{api[0]}:{api[1]}: {(error.strerror or str(error)).lower()}",
-                hint="kubectl cluster-info shows its address: --master k8s://https://HOST:PORT",
-                code="NO_SERVER",
-            ) from None
-    if servers(master):
-        connection, why = _connect(master)
-        if connection is None:
-            raise StartFault(
-                f"no Spark master answers at {master}",
-                detail=why,
-                hint="is it running? the next statement that needs Spark retries; --master names another",
-                code="NO_SERVER",
-            )
+    kubernetes = _kubernetes(master)
+    connection, why = connect(kubernetes or servers(master))
+    fact = f"no {'Kubernetes API server' if kubernetes else 'Spark master'} answers at {master}"
+    hint = "is it running? the next statement that needs Spark retries; --master names another"
+    if kubernetes:
+        hint = "kubectl cluster-info shows its address: --master k8s://https://HOST:PORT"
+    if connection is not None:
         with connection:
             host, port = connection.getpeername()[:2]
-            why = "" if authenticated else why_no_master(connection)
-        if why:
-            raise StartFault(
-                f"the server at {host}:{port} is no Spark master",
-                detail=why,
-                hint="a master tells its address, spark://HOST:7077, on its web page and in its log; "
-                "--master names it",
-                code="NO_SERVER",
-            )
+            why = "" if kubernetes or authenticated else why_no_master(connection)
+        fact = f"the server at {host}:{port} is no Spark master"
+        hint = (
+            "a master tells its address, spark://HOST:7077, on its web page and in its log; --master names it"
+        )
+    if why:
+        raise StartFault(fact, detail=why, hint=hint, code="NO_SERVER")
 
 
 class ClusterWatch:
@@ -108,7 +93,7 @@ class ClusterWatch:
         self.master = master
         self.tell = tell
         self.lost = lost
-        self._link, _ = _connect(master)
+        self._link, _ = connect(servers(master))
         self._waiting_since: float | None = None
         self._last_message = ""
         threading.Thread(target=self._run, daemon=True, name="watch-cluster").start()
@@ -159,7 +144,7 @@ class ClusterWatch:
             self._link.close()
             self._link = None
         if len(servers(self.master)) > 1:
-            self._link, _ = _connect(self.master)
+            self._link, _ = connect(servers(self.master))
         return self._link is not None
 
 

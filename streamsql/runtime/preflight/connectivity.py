@@ -5,7 +5,6 @@ Kafka's client retries for minutes before it reports that no server answers.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Iterator
 
 from streamsql.connectors.base import Connector
@@ -13,9 +12,7 @@ from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import EngineFault
 from streamsql.language.statements.base import Name
-
-PATIENCE = 3.0
-"""The seconds that a server has to accept a connection."""
+from streamsql.runtime.engine.cluster import connect
 
 
 def check_servers(entries: Iterable[Stream | Sink]) -> None:
@@ -69,11 +66,7 @@ def _kind(entry: Stream | Sink) -> str:
 
 def _unreached(servers: Iterable[tuple[str, int]]) -> str:
     """Why none of the servers accepts a connection; empty when one does, or there are none."""
-    reasons = []
-    for host, port in servers:
-        try:
-            socket.create_connection((host, port), PATIENCE).close()
-            return ""
-        except OSError as error:
-            reasons.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
-    return "; ".join(reasons)
+    connection, reasons = connect(servers)
+    if connection is not None:
+        connection.close()
+    return reasons
