@@ -60,7 +60,7 @@ AWAIT QUERY ranks;
 SELECT * FROM counts ORDER BY n DESC LIMIT 20;
 SELECT count(*) AS n FROM counts;
 COPY (SELECT k, v, ts FROM json.`{folder}/in`) TO '{folder}/old.parquet';
-COPY (SELECT k, v FROM counts) TO '{folder}/old.csv';
+COPY (SELECT k, n FROM counts) TO '{folder}/old.csv';
 SELECT * FROM parquet.`{folder}/old.parquet`;
 CREATE SINK copied USING parquet OPTIONS (path '{folder}/copied');
 INSERT INTO copied AS QUERY copying TRIGGER AVAILABLE NOW
