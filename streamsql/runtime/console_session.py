@@ -13,17 +13,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import quote_name
 from streamsql.query_facts import NONE, Amount, QueryFacts
 from streamsql.results import Result, Started
-from streamsql.runtime.engine.cancel import CancelToken
-
-
-@dataclass(frozen=True)
-class JobProgress:
-    """The progress of the Spark jobs of a statement."""
-
-    stages_done: int = 0
-    stages: int = 0
-    tasks_done: int = 0
-    tasks: int = 0
+from streamsql.runtime.engine.cancel import CancelToken, JobProgress
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from streamsql.runtime import session_summary
 from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
-from streamsql.runtime.console_session import Activity, JobProgress, Summary
+from streamsql.runtime.console_session import Activity, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
@@ -191,7 +191,7 @@ class StatementSession(ScriptQueries):
         """What a statement is waiting for. May wait for Spark."""
         engine = self.parts.engine
         jobs = None if engine.doing or not engine.started else engine.progress(cancel)
-        return Activity(engine.started, engine.doing, JobProgress(**vars(jobs)) if jobs else None)
+        return Activity(engine.started, engine.doing, jobs)
 
     def summary(self) -> Summary:
         """The toolbar's facts."""

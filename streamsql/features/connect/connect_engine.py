@@ -15,9 +15,9 @@ from streamsql.errors import EngineFault, Note, StartFault
 from streamsql.features.connect.connect_probe import Obstacle, obstacle
 from streamsql.features.connect.server_address import ServerAddress
 from streamsql.features.connect.session_record import SessionRecord
-from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.cancel import CancelToken, JobProgress
 from streamsql.runtime.engine.events import ClusterNews, Event, Events, SparkStarted
-from streamsql.runtime.engine.lifecycle import Attempt, Engine, Progress
+from streamsql.runtime.engine.lifecycle import Attempt, Engine
 from streamsql.runtime.engine.settings import REQUIRED
 from streamsql.runtime.engine.spark_errors import clean
 from streamsql.runtime.session_config import Config
@@ -189,17 +189,12 @@ class ConnectEngine(Engine):
         before, self.record.instance = self.record.instance, now
         return not before or before != now
 
-    @property
-    def session(self) -> Any:
-        """The SparkSession; None while there is no connection."""
-        return self._spark
-
     def lost(self, spark: Any, cause: str) -> None:
         """Take notice that the server does not answer; the next statement connects again."""
         with self._lock:
-            if self._closing or self._spark is not spark:
+            if self._closing or self.session is not spark:
                 return
-            self._spark = self._attempt = None
+            self.session = self._attempt = None
         spark.release_session_on_close = False
         self.events.publish(ConnectionLost(cause))
         self.events.publish(
@@ -233,15 +228,15 @@ class ConnectEngine(Engine):
 
         return functions
 
-    def progress(self, cancel: CancelToken) -> Progress | None:
+    def progress(self, cancel: CancelToken) -> JobProgress | None:
         return None
 
     def close(self) -> None:
         """Leave the session, which goes on if it is kept."""
         self._closing = True
-        if self._spark is not None:
+        if self.session is not None:
             with suppress(Exception):
-                self._spark.stop()
+                self.session.stop()
 
     def kill(self) -> None:
         self._closing = True

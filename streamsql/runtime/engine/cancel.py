@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from streamsql.errors import Cancelled
@@ -21,6 +22,16 @@ class _Lock(Protocol):
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
 
     def release(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class JobProgress:
+    """The progress of the Spark jobs of a statement."""
+
+    stages_done: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks: int = 0
 
 
 class CancelToken:

@@ -7,12 +7,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from streamsql.errors import StartFault
-from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.cancel import CancelToken, JobProgress
 from streamsql.runtime.engine.cluster import ClusterWatch, check_master, servers
 from streamsql.runtime.engine.cluster_cores import await_workers, fit_partitions, tune_executors
 from streamsql.runtime.engine.events import ClusterNews, Events, SparkLost, SparkStarted
@@ -57,27 +57,18 @@ def _rules_warning(spark: Any) -> str:
         return ""
 
 
-@dataclass
-class Progress:
-    """The progress of the jobs of a statement."""
-
-    stages_done: int = 0
-    stages: int = 0
-    tasks_done: int = 0
-    tasks: int = 0
-
-
+@dataclass(eq=False)
 class Attempt:
-    """One start of Spark and its outcome. Changed only under the engine's lock."""
+    """One start of Spark and its outcome. Changed only under the engine's lock. lost: why its JVM has ended,
+    once it has ended.
+    """
 
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.done = threading.Event()
-        self.spark: Any = None
-        self.process: Any = None
-        self.failure: StartFault | None = None
-        self.lost = ""
-        """Why its JVM has ended, once it has ended."""
+    began: float = field(default_factory=time.monotonic)
+    done: threading.Event = field(default_factory=threading.Event)
+    spark: Any = None
+    process: Any = None
+    failure: StartFault | None = None
+    lost: str = ""
 
 
 @dataclass(eq=False)
@@ -87,7 +78,8 @@ class Engine:
     folder: contains the warehouse; log, cache, java: as for jvm.start_session. Publishes SparkStarted
     before a new session is used, SparkLost (on its own thread) and ClusterNews. doing: what the waiting
     statement shows as its current work, empty for nothing special; losses: the JVMs that have ended
-    unexpectedly.
+    unexpectedly; failed: whether Spark could not start (the next statement that needs it retries); session:
+    the SparkSession, None while Spark does not run.
     """
 
     settings: Settings
@@ -99,27 +91,25 @@ class Engine:
     spark: InitVar[Any]
     doing: str = ""
     losses: int = 0
+    failed: bool = False
 
     def __post_init__(self, spark: Any) -> None:
         self._lock = threading.Lock()
-        self._spark = spark
+        self.session = spark
         self._own = spark is None
         self._attempt: Attempt | None = None
         self._process: Any = None
-        self._failed = False
         self._closing = False
 
-    def begin_start(self) -> None:
-        """Start Spark on its own thread, so that reading and planning continue meanwhile."""
-        self._begin()
-
-    def _begin(self) -> Attempt | None:
-        """The start that is in progress, or a new one; None when Spark has started."""
+    def begin_start(self) -> Attempt | None:
+        """Start Spark on its own thread, so that reading and planning continue meanwhile. Returns the start
+        that is in progress, or a new one; None when Spark has started.
+        """
         with self._lock:
-            if self._spark is not None:
+            if self.session is not None:
                 return None
             if self._attempt is None:
-                self._failed = False
+                self.failed = False
                 self._attempt = Attempt()
                 work = threading.Thread(
                     target=self._start, args=(self._attempt,), daemon=True, name="start-spark"
@@ -142,8 +132,8 @@ class Engine:
                     code="SPARK_LOST",
                 )
             if attempt.failure is None:
-                self._spark = attempt.spark
-            self._failed = attempt.failure is not None
+                self.session = attempt.spark
+            self.failed = attempt.failure is not None
             attempt.done.set()
 
     def _start_session(self, attempt: Attempt) -> None:
@@ -193,8 +183,8 @@ class Engine:
             self.losses += 1
             # Before another one can start: PySpark supports one Spark in a process.
             jvm.forget_session()
-            if self._spark is attempt.spark:
-                self._spark = None
+            if self.session is attempt.spark:
+                self.session = None
             started = attempt.done.is_set()
             if self._attempt is attempt and started:
                 self._attempt = None
@@ -203,9 +193,9 @@ class Engine:
 
     def wait(self, cancel: CancelToken) -> Any:
         """The SparkSession; waits until it has started. Raises StartFault when it could not, Cancelled."""
-        attempt = self._begin()
+        attempt = self.begin_start()
         if attempt is None:
-            spark = self._spark
+            spark = self.session
             return spark if spark is not None else self.wait(cancel)
         while not attempt.done.wait(POLL):
             cancel.check()
@@ -235,28 +225,18 @@ class Engine:
 
     @property
     def started(self) -> bool:
-        return self._spark is not None
-
-    @property
-    def session(self) -> Any:
-        """The SparkSession; None while Spark does not run."""
-        return self._spark
+        return self.session is not None
 
     @property
     def starting(self) -> bool:
         attempt = self._attempt
-        return self._spark is None and attempt is not None and not attempt.done.is_set()
+        return self.session is None and attempt is not None and not attempt.done.is_set()
 
     @property
     def began(self) -> float:
         """When the start that is in progress began (time.monotonic)."""
         attempt = self._attempt
         return attempt.began if attempt is not None else time.monotonic()
-
-    @property
-    def failed(self) -> bool:
-        """Whether Spark could not start; the next statement that needs it retries."""
-        return self._failed
 
     def say(self, doing: str) -> None:
         """Set what the waiting statement shows as its current work; empty for nothing special."""
@@ -275,7 +255,7 @@ class Engine:
                 spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(cancel.jobs)
             except Exception:
                 pass  # Spark has ended, and the jobs with it
-            if pauses and self._spark is not None:
+            if pauses and self.session is not None:
                 further = pauses[1:] or (pauses if cancel.running else ())
                 again = threading.Timer(pauses[0], end_jobs, [further])
                 again.daemon = True
@@ -289,43 +269,37 @@ class Engine:
 
         return functions
 
-    def progress(self, cancel: CancelToken) -> Progress | None:
+    def progress(self, cancel: CancelToken) -> JobProgress | None:
         """The progress of the running jobs of a statement; None when none runs. Calls Spark, so it is not
         for key presses. cancel: the statement's token.
         """
-        spark = self._spark
+        spark = self.session
         if spark is None:
             return None
-        progress = Progress()
+        stages = []
         try:
             tracker = spark.sparkContext._jsc.statusTracker()
-            for job_id in tracker.getJobIdsForGroup(cancel.jobs):
-                job = tracker.getJobInfo(job_id)
-                if job is None or str(job.status()) != "RUNNING":
-                    continue
-                for stage_id in job.stageIds():
-                    progress.stages += 1
-                    stage = tracker.getStageInfo(stage_id)
-                    if stage is not None:
-                        progress.tasks += stage.numTasks()
-                        progress.tasks_done += stage.numCompletedTasks()
-                        progress.stages_done += stage.numTasks() == stage.numCompletedTasks()
+            for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(cancel.jobs)):
+                if job is not None and str(job.status()) == "RUNNING":
+                    stages += [tracker.getStageInfo(stage) for stage in job.stageIds()]
+            begun = [(stage.numCompletedTasks(), stage.numTasks()) for stage in stages if stage is not None]
         except Exception:
             return None
-        return progress if progress.stages else None
+        done, tasks = sum(done for done, _ in begun), sum(tasks for _, tasks in begun)
+        ended = sum(done == tasks for done, tasks in begun)
+        return JobProgress(ended, len(stages), done, tasks) if stages else None
 
     def close(self) -> None:
         """Stop Spark if it was started here."""
         self._closing = True
-        if self._own and self._spark is not None:
+        if self._own and self.session is not None:
             try:
-                self._spark.stop()
+                self.session.stop()
             except Exception:
                 pass  # the JVM has ended already
 
     def kill(self) -> None:
         """Kill the JVM that was started here."""
         self._closing = True
-        gateway = getattr(getattr(self._spark, "sparkContext", None), "_gateway", None)
-        if self._own and gateway is not None:
-            gateway.proc.kill()
+        if self._own and self.session is not None:
+            self._process.kill()
