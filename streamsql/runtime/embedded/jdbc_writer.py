@@ -141,11 +141,13 @@ class JdbcTable:
             )
 
     def _run(self, connection, text, *values):
+        """Execute a statement. Returns the first value of its rows as a text; None if it has no rows."""
         statement = connection.prepareStatement(text)
         try:
             for number, value in enumerate(values, 1):
                 statement.setString(number, value)
-            statement.executeUpdate()
+            rows = statement.getResultSet() if statement.execute() else None
+            return rows.getString(1) if rows is not None and rows.next() else None
         finally:
             statement.close()
 
@@ -156,22 +158,13 @@ class JdbcTable:
             "(query VARCHAR(36), target VARCHAR(200), batch VARCHAR(20), PRIMARY KEY (query, target))"
             + self._engine(),
         )
-        statement = connection.prepareStatement(
-            f"SELECT batch FROM {self.NOTES} WHERE query = ? AND target = ?"
-        )
-        statement.setString(1, query)
-        statement.setString(2, self.table)
-        result = statement.executeQuery()
-        last = int(result.getString(1)) if result.next() else -1
-        statement.close()
-        return last
+        last = f"SELECT batch FROM {self.NOTES} WHERE query = ? AND target = ?"
+        return int(self._run(connection, last, query, self.table) or -1)
 
     def _make_target(self, rows, connection):
         """Create the table if it does not exist, with a unique index on the key."""
         try:
-            statement = connection.prepareStatement(f"SELECT 1 FROM {self.table} WHERE 1 = 0")
-            statement.executeQuery()
-            statement.close()
+            self._run(connection, f"SELECT 1 FROM {self.table} WHERE 1 = 0")
             self._check_keys(rows, connection)
         except Exception as error:
             if getattr(error, "java_exception", None) is None:
@@ -193,7 +186,7 @@ class JdbcTable:
             schema, _, name = self.table.replace("`", "").rpartition(".")
             place = f"table_name = '{name}' AND table_schema = " + (f"'{schema}'" if schema else "database()")
             other = f"SELECT count(*) FROM information_schema.tables WHERE {place} AND engine <> 'InnoDB'"
-            if self._number(connection, other):
+            if int(self._run(connection, other)):
                 raise RuntimeError(
                     f"the table {self.table} has no transactions: ALTER TABLE … ENGINE = InnoDB"
                 )
@@ -207,7 +200,7 @@ class JdbcTable:
             first = f"SELECT {self._listed([name])} AS k FROM {self.table} WHERE 1 = 0"
             keys = f"SELECT DISTINCT k FROM ({first} UNION ALL {values}) a"
             try:
-                different = self._number(connection, f"SELECT count(*) FROM ({keys}) b")
+                different = int(self._run(connection, f"SELECT count(*) FROM ({keys}) b"))
             except Exception:
                 continue  # no column of text: the database says so when rows come
             if different < 3:
@@ -321,21 +314,12 @@ class JdbcTable:
             self._run(connection, f"DELETE FROM {self.table} WHERE ({keys}) IN ({gone})")
         columns = [self._listed([k]) for k in self.key]
         null = " OR ".join(f"s.{c} IS NULL" for c in columns)
-        if self._number(connection, f"SELECT count(*) FROM {staging} s WHERE {null}"):
+        if int(self._run(connection, f"SELECT count(*) FROM {staging} s WHERE {null}")):
             same = " AND ".join(
                 f"(s.{c} = {self.table}.{c} OR s.{c} IS NULL AND {self.table}.{c} IS NULL)" for c in columns
             )
             those = f"SELECT 1 FROM {staging} s WHERE ({null}) AND {same}"
             self._run(connection, f"DELETE FROM {self.table} WHERE EXISTS ({those})")
-
-    def _number(self, connection, text):
-        statement = connection.prepareStatement(text)
-        try:
-            result = statement.executeQuery()
-            result.next()
-            return result.getLong(1)
-        finally:
-            statement.close()
 
     def _take_over(self, rows, staging, changes=False):
         """The statements that copy the rows of the staging table; with a key, over the rows of that key."""
