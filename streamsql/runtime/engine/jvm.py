@@ -24,7 +24,7 @@ from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.java import Java
 from streamsql.runtime.engine.java_command import is_local, needs_submit, settings, spark_defaults
 from streamsql.runtime.engine.jvm_process import StartingJvm, cached_for, start_jvm
-from streamsql.runtime.engine.package_loader import prepare_for_added_jars
+from streamsql.runtime.engine.package_loader import use_in_threads
 from streamsql.runtime.engine.pyspark_import import import_arrow, import_pyspark
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
 
@@ -172,7 +172,7 @@ def _try_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) ->
         # No conf: the settings are the JVM's system properties, completed by SparkSubmit.
         session = _new_session(SparkContext(gateway=gateway), {})
         if not is_local(conf):
-            prepare_for_added_jars(session)
+            use_in_threads(session)  # on one machine Spark does this itself
         return session
     except Exception as error:
         failure = start_failure(gateway.proc, log, start, error)

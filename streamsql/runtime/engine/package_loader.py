@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 from streamsql.calls import Program
 from streamsql.connectors.packages import Package, Release, needed
 from streamsql.errors import EngineFault, Note
+from streamsql.runtime.embedded.durable_files import write_file
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.file_lock import Lock, Locked
 from streamsql.runtime.engine.java_classes import java_class
@@ -80,10 +81,7 @@ class Packages:
 
     def jars(self, package: Package, version: str) -> list[str]:
         """The jars of a package that was fetched before; empty when it was not, or a jar is missing."""
-        try:
-            paths = json.loads((self.cache / NOTES).read_text("utf-8")).get(_key(package, version), [])
-        except (OSError, ValueError):
-            return []
+        paths = self._fetched().get(_key(package, version), [])
         return paths if all(Path(jar).is_file() for jar in paths) else []
 
     def _add(self, spark: Any, package: Package, cancel: CancelToken) -> None:
@@ -95,8 +93,10 @@ class Packages:
         for jar in jars:
             spark.sql(f"ADD JAR '{jar}'")
         use_added_jars(spark)
-        _use_in_threads(spark)
-        _use_for_files(spark)
+        use_in_threads(spark)
+        # Hadoop finds file systems in them: the configurations of sessions are copies of this one.
+        hadoop = spark._jsparkSession.sparkContext().hadoopConfiguration()
+        hadoop.setClassLoader(_added_classes(spark))
         self._added.add((spark.sparkContext.applicationId, _key(package, version)))
         if not self._is_there(spark, package):
             raise EngineFault(
@@ -148,7 +148,9 @@ class Packages:
                 continue
             finally:
                 self.say("")
-            self._remember(package, version, jars)
+            notes = json.dumps(self._fetched() | {_key(package, version): jars}, indent=1).encode()
+            with suppress(OSError):  # then it is resolved again next time
+                write_file(self.cache / NOTES, lambda file, notes=notes: file.write(notes))
             first = releases[0].coordinates[0]
             instead = f", since {first.rpartition(':')[2]} is not available here" if reasons else ""
             text = f"{package.name}: fetched {release.coordinates[0]}{instead}"
@@ -187,20 +189,13 @@ class Packages:
             raise _NotFetched(_reason(outcome[0]))
         return list(outcome[0])
 
-    def _remember(self, package: Package, version: str, jars: list[str]) -> None:
-        file = self.cache / NOTES
+    def _fetched(self) -> dict[str, list[str]]:
+        """The jars of all packages that were fetched, by `_key`."""
         try:
-            notes = json.loads(file.read_text("utf-8"))
+            jars: dict[str, list[str]] = json.loads((self.cache / NOTES).read_text("utf-8"))
         except (OSError, ValueError):
-            notes = {}
-        notes[_key(package, version)] = jars
-        try:
-            self.cache.mkdir(parents=True, exist_ok=True)
-            new = file.with_suffix(".new")
-            new.write_text(json.dumps(notes, indent=1), "utf-8")
-            new.replace(file)
-        except OSError:
-            pass  # then it is resolved again next time
+            return {}
+        return jars
 
 
 def _key(package: Package, version: str) -> str:
@@ -213,41 +208,31 @@ class _NotFetched(Exception):
     """A release could not be fetched. The message is the reason."""
 
 
+def _added_classes(spark: Any) -> Any:
+    """The class loader with the jars of ADD JAR."""
+    return spark._jsparkSession.sharedState().jarClassLoader()
+
+
 def use_added_jars(spark: Any) -> None:
     """Make the classes of ADD JAR visible to this thread; Spark itself does so only for the adding thread."""
-    thread = java_class(spark, "java.lang.Thread").currentThread()
-    thread.setContextClassLoader(spark._jsparkSession.sharedState().jarClassLoader())
+    java_class(spark, "java.lang.Thread").currentThread().setContextClassLoader(_added_classes(spark))
 
 
-def _use_in_threads(spark: Any) -> None:
-    """Make the classes of ADD JAR visible to Spark's existing threads. Otherwise those that receive the
-    exception of a task cannot read its class, and the query fails with UnknownReason.
+def use_in_threads(spark: Any) -> None:
+    """Make the classes of ADD JAR, also of later ones, visible to Spark's existing threads: they keep the
+    class loader of their first use. Otherwise those that receive the exception of a task cannot read its
+    class, and the query fails with UnknownReason.
     """
-    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    classes = _added_classes(spark)
     for thread in spark._jvm.java.lang.Thread.getAllStackTraces().keySet():
         if thread.getName().startswith(_TASK_THREADS):
-            thread.setContextClassLoader(loader)
-
-
-def _use_for_files(spark: Any) -> None:
-    """Let Hadoop find file systems in the jars of ADD JAR. The configurations of sessions are copies of this
-    one, with its class loader.
-    """
-    loader = spark._jsparkSession.sharedState().jarClassLoader()
-    spark._jsparkSession.sparkContext().hadoopConfiguration().setClassLoader(loader)
-
-
-def prepare_for_added_jars(spark: Any) -> None:
-    """Let the threads of a cluster's driver that will receive the results of tasks see the jars that ADD JAR
-    will add: they keep the class loader of their first use. On one machine Spark does this itself.
-    """
-    _use_in_threads(spark)
+            thread.setContextClassLoader(classes)
 
 
 def can_load(spark: Any, name: str) -> bool:
     """Whether Spark's JVM can load a class."""
     try:
-        spark._jsparkSession.sharedState().jarClassLoader().loadClass(name)
+        _added_classes(spark).loadClass(name)
     except Exception:
         return False
     return True
