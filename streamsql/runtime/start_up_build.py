@@ -7,8 +7,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,31 +81,21 @@ def main(arguments: list[str]) -> int:
     java, cache = find_java(arguments[0]), Path(arguments[1])
     os.nice(19)
     file = cache_file(java, cache)
-    with _lock(cache) as free:
-        if not free or complete(file):
-            return 0
-        try:
-            _build(java, cache, file)
-        except Exception as error:
-            failed_file(file).write_text(f"{str(error) or type(error).__name__}\n", "utf-8")
-            return 1
-        failed_file(file).unlink(missing_ok=True)
-        _discard_old(cache)
-    return 0
-
-
-@contextmanager
-def _lock(cache: Path) -> Iterator[bool]:
-    """Whether no other build runs. The system releases the lock even if this process is killed."""
     try:
-        lock = Lock(cache / "build.lock", 0)
+        lock = Lock(cache / "build.lock", 0)  # the system releases it even if this process is killed
     except Locked:
-        yield False
-        return
+        return 0  # another build runs
     try:
-        yield True
+        if not complete(file):
+            _build(java, cache, file)
+            failed_file(file).unlink(missing_ok=True)
+            _discard_old(cache)
+    except Exception as error:
+        failed_file(file).write_text(f"{str(error) or type(error).__name__}\n", "utf-8")
+        return 1
     finally:
         lock.release()
+    return 0
 
 
 def _build(java: Java, cache: Path, file: Path) -> None:

@@ -84,13 +84,8 @@ def build_at_exit(java: Java, cache: Path, file: Path) -> None:
     Costs a few milliseconds at exit. Skipped on a CI machine, which discards its files, within a day of a
     failure, and when memory or disk space is short.
     """
-    if wants_build(file):
+    if enabled() and not os.environ.get("CI") and not complete(file):
         atexit.register(_build_in_background, java, cache, file)
-
-
-def wants_build(file: Path) -> bool:
-    """Whether the end of this process starts a build of the cache."""
-    return enabled() and not os.environ.get("CI") and not complete(file)
 
 
 def _build_in_background(java: Java, cache: Path, file: Path) -> None:
@@ -119,7 +114,7 @@ def builder(java: Java, cache: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def has_room(cache: Path) -> bool:
-    """Whether memory and disk have room for a build, or for another Spark."""
+    """Whether memory and disk have room for a build."""
     if shutil.disk_usage(cache).free < ROOM:
         return False
     try:

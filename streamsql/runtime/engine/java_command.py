@@ -155,8 +155,8 @@ def java_options(conf: Mapping[str, str], log: Path, cache: Path, private: Path)
         *collector_options(memory, own),
         f"-Xmx{memory}",
         "-XX:+UnlockDiagnosticVMOptions",
-        f"-XX:CompilerDirectivesFile={compiler_file(cache, private)}",
-        f"-Dlog4j2.configurationFile={log4j_file(cache, private)}",
+        f"-XX:CompilerDirectivesFile={_written('compiler.json', NOT_OPTIMIZED, cache, private)}",
+        f"-Dlog4j2.configurationFile={_written('log4j2.properties', LOG4J, cache, private)}",
         f"-XX:ErrorFile={log.parent.resolve()}/java-crash-%p.log",  # else in the user's folder
         *certificate_options(),
         *shlex.split(own),
@@ -202,14 +202,6 @@ def default_memory() -> str:
     except (OSError, ValueError):
         pass
     return f"{min(4096, total // 2**21)}m"
-
-
-def log4j_file(cache: Path, private: Path) -> Path:
-    return _written("log4j2.properties", LOG4J, cache, private)
-
-
-def compiler_file(cache: Path, private: Path) -> Path:
-    return _written("compiler.json", NOT_OPTIMIZED, cache, private)
 
 
 def _written(name: str, text: str, *folders: Path) -> Path:
