@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 from glob import glob
 
 from streamsql.connectors import debezium
-from streamsql.connectors.base import check_options, check_value, filled_in
+from streamsql.connectors.base import check_value
 from streamsql.connectors.kafka import SERVERS, client_settings
 from streamsql.connectors.registry import connector
-from streamsql.definitions import PAYLOAD_FORMATS, Stream
+from streamsql.definitions import Stream
 from streamsql.errors import InputFault, NameFault, RuleFault, did_you_mean
 from streamsql.features.preview.statement import Preview as PreviewStatement
 from streamsql.features.preview.statement import ShowTopics
 from streamsql.language.file_formats import read_by
 from streamsql.language.statements.base import Name, Option
+from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.context import Context
 from streamsql.plan.plans import Plan
-from streamsql.plan.statements.definitions import check_format, code_of
+from streamsql.plan.statements.definitions import code_of, stream_as_written
 from streamsql.plan.statements.schema_guesses import stream_name
 
 _PLACES = ("path", "topic", "subscribe")
@@ -118,7 +119,6 @@ def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview
             span=statement.connector.span,
             code="NO_RECORDS",
         )
-    options = {o.key.value.casefold(): o for o in statement.options}
     if using.received:
         raise RuleFault(
             f"{using.name} has nothing to look at: the console receives messages for streams only",
@@ -126,27 +126,21 @@ def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview
             span=statement.connector.span,
             code="CONNECTOR_NOT_SUPPORTED",
         )
-    check_options(using, using.stream_options(()), statement.options, statement.connector)
-    check_format(statement.format, using)
     _check_not_changes(statement.format)
-    path = options.get(using.path_option.casefold())
-    place = next((options[name] for name in _PLACES if name in options), None)
+    given = {option.key.value.casefold(): option.value for option in statement.options}
+    place = next((given[name] for name in _PLACES if name in given), None)
     taken = [*context.catalog.relation_names(), *(s.name for s in context.catalog.sinks.values())]
-    stream = Stream(
-        stream_name(place.value.value.split(",")[0] if place else "", taken, using.name),
-        using.name,
-        statement.format.value.lower() if statement.format else "",
-        (),
-        filled_in(using.reads or (), statement.options, context.here),
+    name = Name(stream_name(place.value.split(",")[0] if place else "", taken, using.name))
+    written = CreateStream(
+        name=name, connector=statement.connector, format=statement.format, options=statement.options
     )
-    if using.format_of(stream) in PAYLOAD_FORMATS:
-        stream = replace(stream, format=using.format_of(stream))
-    using.check_stream(stream, options, statement.connector)
+    stream, options = stream_as_written(written, using, context)
+    path = options.get(using.path_option.casefold())
     return Preview(
         stream,
         statement.limit,
         True,
-        place.value if place else None,
+        place,
         path.value if path else None,
         code_of(using.reads or (), options),
     )

@@ -6,7 +6,6 @@ Reads few records, defines nothing and leaves no query running.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -223,13 +222,18 @@ class Previewer:
         plan = as_they_come(stream, self.context).named(name, parts.places.transient(name))
         running = start_query(parts, plan)
         live = parts.live[name]
-        arrived = _Arrived()
-        arrived.count(live.watch(lambda before, after, new: arrived.count(after)))
+        arrived, began = 0, time.monotonic()
+        last = began
         try:
-            deadline = time.monotonic() + PATIENCE
-            while running.is_active() and time.monotonic() < deadline and not arrived.enough(least, limit):
-                parts.cancel.check()
-                arrived.wait()
+            while running.is_active() and time.monotonic() < began + PATIENCE and arrived < limit:
+                table, _ = live.rows()
+                if table is not None and table.num_rows > arrived:
+                    arrived, last = table.num_rows, time.monotonic()
+                elif arrived >= least and time.monotonic() > last + QUIET:
+                    break
+                else:
+                    parts.cancel.check()
+                    time.sleep(0.05)
             if running.status() == "FAILED" and isinstance(running.fault, QueryFault):
                 raise running.fault.of("it cannot be read")
             rows = collect(live.frame(parts.spark, limit))
@@ -238,32 +242,10 @@ class Previewer:
             parts.queries.forget(name)
             parts.live.pop(name, None)
             remove(Path(plan.checkpoint).parents[1])
-        if arrived.rows < least:
+        if arrived < least:
             text = f"{stream.connector or stream.name}: rows that arrived within {PATIENCE:.0f} seconds"
             self.notes.append(Note("TIME_LIMITED", text))
         return rows
-
-
-class _Arrived:
-    """The rows that have come, and when the last of them did."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.last = time.monotonic()
-        self._more = threading.Event()
-
-    def count(self, table: Any) -> None:
-        if table is not None and table.num_rows > self.rows:
-            self.rows, self.last = table.num_rows, time.monotonic()
-            self._more.set()
-
-    def wait(self) -> None:
-        """Return when more have come, or soon, to check for other reasons to end."""
-        self._more.wait(0.05)
-        self._more.clear()
-
-    def enough(self, least: int, most: int) -> bool:
-        return self.rows >= most or (self.rows >= least and time.monotonic() - self.last > QUIET)
 
 
 def _of_path(stream: Stream, path: Name) -> Stream:

@@ -59,11 +59,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         return _stream_of_query(statement, context)
     assert statement.connector
     using = connector(statement.connector, "read")
-    check_format(statement.format, using)
-    stream = _stream_as_written(statement, using, context)
-    options = {o.key.value.casefold(): o for o in statement.options}
-    check_options(using, using.stream_options(stream.columns), statement.options, statement.connector)
-    using.check_stream(stream, options, statement.connector)
+    stream, options = stream_as_written(statement, using, context)
     check_columns(statement, stream, using)
     check_types(statement, connectors().get(stream.format, using))
     check_key(statement, stream)
@@ -88,8 +84,12 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     )
 
 
-def _stream_as_written(statement: CreateStream, using: Connector, context: Context) -> Stream:
-    """The stream of a statement, before its options are checked."""
+def stream_as_written(
+    statement: CreateStream, using: Connector, context: Context
+) -> tuple[Stream, dict[str, Option]]:
+    """The stream of a statement, and its options by their folded names, which are checked."""
+    assert statement.connector
+    check_format(statement.format, using)
     stream = Stream(
         statement.name.value,
         using.name,
@@ -104,7 +104,10 @@ def _stream_as_written(statement: CreateStream, using: Connector, context: Conte
     )
     if using.format_of(stream) in PAYLOAD_FORMATS:
         stream = replace(stream, format=using.format_of(stream))
-    return stream
+    options = {o.key.value.casefold(): o for o in statement.options}
+    check_options(using, using.stream_options(stream.columns), statement.options, statement.connector)
+    using.check_stream(stream, options, statement.connector)
+    return stream, options
 
 
 def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
