@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from streamsql.calls import Assign, Program, Var, variables_in
 from streamsql.connectors.memory import rows_variable
@@ -17,10 +15,10 @@ from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.spark_definitions import path_in_options
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner
-from streamsql.plan.changes_plan import Changes
 from streamsql.plan.plans import Collect, Run
 from streamsql.plan.streaming.rules import Choice
-from streamsql.runtime.checkpoints.checkpoint_log import MARKER
+from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.settings import REQUIRED
 from streamsql.runtime.parts import SessionParts
@@ -42,7 +40,6 @@ class Job:
     functions: tuple[Function, ...] = ()
     packages: list[Package] = field(default_factory=list)
     tables: list[Statement] = field(default_factory=list)
-    names: frozenset[str] = frozenset()
     feeding: list[Run] = field(default_factory=list)
 
     @property
@@ -54,11 +51,6 @@ class Job:
             for run in (*self.feeding, self.query)
             if run.query.name in self.arguments.queries
         }
-
-    @property
-    def keeps_in_step(self) -> bool:
-        """Whether it writes the changes of a result over live tables."""
-        return isinstance(self.query, Changes)
 
 
 def job_of(plan: Run, file: str, parts: SessionParts) -> Job:
@@ -102,13 +94,8 @@ def _entries(runs: tuple[Run, ...]) -> list[Stream | Sink]:
 def _mode_of(run: Run, parts: SessionParts) -> Choice:
     """The output mode in which a query runs, or has written its checkpoint; else the first possible one."""
     running = parts.queries.all.get(run.query.name.casefold())
-    mode = running.mode if running else ""
-    if not mode:
-        try:
-            marker = json.loads((Path(run.checkpoint) / MARKER).read_text("utf-8"))
-            mode = str(marker["facts"]["mode"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return run.choices[0]
+    recorded = Checkpoint(run.checkpoint, LocalFiles(), run.checkpoint).marker().get("facts") or {}
+    mode = running.mode if running else recorded.get("mode")
     return next((choice for choice in run.choices if choice.mode == mode), run.choices[0])
 
 

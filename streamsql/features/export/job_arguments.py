@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var
-from streamsql.calls import Function as Written
+from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, with_parts
 from streamsql.connectors.base import OptionSpec, Places
 from streamsql.connectors.option_values import in_full
 from streamsql.connectors.registry import connector
@@ -115,15 +114,9 @@ class JobArguments:
         return argument
 
     def _node(self, node: Node) -> Node:
-        if isinstance(node, Attr):
-            return replace(node, target=self._node(node.target))
-        if isinstance(node, Written):
-            return replace(node, body=self.rewrite(node.body), value=self._node(node.value))
-        if isinstance(node, Lit):
-            if isinstance(node.value, tuple):
-                return Lit(tuple(map(self._node, node.value)))
-            return self._text(node) if isinstance(node.value, str) else node
-        return self._call(node) if isinstance(node, Call) else node
+        if isinstance(node, Lit) and isinstance(node.value, str):
+            return self._text(node)
+        return self._call(node) if isinstance(node, Call) else with_parts(node, self._node)
 
     def _call(self, node: Call) -> Node:
         name = node.function.name if isinstance(node.function, (Attr, Var)) else ""

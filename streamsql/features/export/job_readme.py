@@ -7,6 +7,7 @@ import shlex
 from importlib import metadata
 
 from streamsql.features.export.job import Job
+from streamsql.plan.changes_plan import Changes
 from streamsql.secrets import redact_option
 
 _HEAD = """\
@@ -82,7 +83,7 @@ def _of_job(job: Job, settings: dict[str, str]) -> str:
             flag = job.arguments.rows_of(table.name).flag
             taken.append(f"--{flag} {shlex.quote(os.path.realpath(places.rows(table.name, run.query.name)))}")
     text = f"\n## {name}\n\nA new start:\n\n{_command(job, options, anew)}"
-    if not job.keeps_in_step:
+    if not isinstance(job.query, Changes):
         text += f"\nResuming the query of the console:\n\n{_command(job, options, taken)}"
     else:
         text += "\nIt begins by writing all rows of the result; later it writes what changes.\n"
