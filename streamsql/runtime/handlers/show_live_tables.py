@@ -147,19 +147,11 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
     fed = ", ".join(q.name for q in parts.catalog.writers_of(entry.name))
     readers = ", ".join(q.name for q in parts.catalog.readers_of(entry.name))
     pairs += [("keeps", limit), ("query", fed), ("read by", readers)]
-    numbers = dict(zip(_REFRESH, _refresh_numbers(entry, parts), strict=True))
     pairs += [
         (f"stage {stage.name}", " ".join(stage.text.split())) for stage in parts.catalog.stages_of(entry.name)
     ]
-    if numbers["inputs"]:
-        pairs += [
-            ("inputs", numbers["inputs"]),
-            ("micro-batches behind", numbers["behind"]),
-            ("stale", numbers["stale"]),
-            ("refresh ms", numbers["refresh ms"]),
-            ("skipped snapshots", numbers["skipped"]),
-            ("remark", numbers["remark"]),
-        ]
+    names = ("inputs", "micro-batches behind", "stale", "refresh ms", "skipped snapshots", "remark")
+    pairs += zip(names, _refresh_numbers(entry, parts), strict=True)
     pairs.append(("comment", entry.comment))
     return pairs_of(pairs)
 

@@ -15,7 +15,7 @@ from streamsql.definitions import Query, is_before
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
-from streamsql.query_facts import Account, QueryFacts
+from streamsql.query_facts import QueryFacts
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.engine.moments import brief, millis, to_second, watermark_of
@@ -45,11 +45,10 @@ _MATTERS = (
 )  # fmt: skip
 """The columns, the most important first."""
 
-_EXTENDED = ("checkpoint", "query")
-
 
 def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) -> Result:
     rows, zone = [], session_zone(parts)
+    columns = (*_QUERY_COLUMNS, *(("checkpoint", "query") if statement.extended else ()))
     # Once, and Spark is not asked for each query: that took 3 ms of each.
     reported = all(catch_up() for catch_up in {run.catch_up for run in parts.queries.all.values()})
     for query in parts.catalog.named(None):
@@ -60,11 +59,13 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
         facts = parts.facts(query.name, zone)
         status = facts.status if reported or running is None else running.status()
         mode = running.mode if running else query.mode
-        rows.append((query.name, status, query.sink, mode, trigger, *_numbers(facts, running, parts)))
-        if statement.extended:
-            place = running.plan.checkpoint if running else ""
-            rows[-1] = (*rows[-1], place, " ".join(query.text.split()))
-    columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
+        cells = {"name": query.name, "status": status, "sink": query.sink, "mode": mode, "trigger": trigger}
+        more = {
+            "checkpoint": running.plan.checkpoint if running else "",
+            "query": " ".join(query.text.split()),
+        }
+        cells |= _numbers(facts, running, parts) | more
+        rows.append(tuple(cells.get(column) for column in columns))
     shown = table(
         columns, rows, (5, 6, 7, 8, 11, 13, 14, 16, 17, 18), "no queries", _MATTERS, (("sink", "name"),)
     )
@@ -72,34 +73,29 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
     return replace(shown, notes=parts.workspace.where_queries_run(), in_full=statement.extended)
 
 
-def _numbers(facts: QueryFacts, running: Running | None, parts: SessionParts) -> tuple[Any, ...]:
-    """The columns from `batch` on. running: the newest run here; those of it alone are None without one."""
+def _numbers(facts: QueryFacts, running: Running | None, parts: SessionParts) -> dict[str, Any]:
+    """The columns from `batch` on. running: the newest run here; without one, those of it are left out."""
     account = facts.account
-    batch = facts.batch if facts.batch >= 0 else None
-    held = account.held if account.streams else None  # not known before a report
-    ends = (_without_subject(facts.error, facts.query), *_ends_of(account))
-    if running is None:
-        return batch, account.read.value, *[None] * 3, facts.watermark, held, *[None] * 3, *ends
-    going_on = not running.ended
-    return (
-        batch,
-        account.read.cell,
-        _rate(facts.rows_per_second) if going_on else None,  # Spark's is of the time since its last poll
-        _rate(running.reports.latest.get("processedRowsPerSecond")) if going_on else None,
-        sparkline(running.reports.rates()),
-        facts.watermark,
-        held,
-        waiting_for(running, parts.places),
-        _lag(millis(account.watermark) or None) if going_on else "",
-        brief((datetime.now() - running.started).total_seconds()) if going_on else "",
-        *ends,
-    )
-
-
-def _ends_of(account: Account) -> tuple[Any, ...]:
-    """What became of rows: those given to the sinks, those dropped as late, those that could not be read."""
-    out = None if account.out is None else account.out.cell
-    return out, account.late.value, account.malformed.value
+    numbers: dict[str, Any] = {
+        "batch": facts.batch if facts.batch >= 0 else None,
+        "rows in": account.read.value if running is None else account.read.cell,
+        "watermark": facts.watermark,
+        "state rows": account.held if account.streams else None,  # not known before a report
+        "last error": _without_subject(facts.error, facts.query),
+        "rows out": None if account.out is None else account.out.cell,
+        "late rows": account.late.value,
+        "malformed": account.malformed.value,
+    }
+    if running is not None:
+        numbers["last rates"] = sparkline(running.reports.rates())
+        numbers["waiting for"] = waiting_for(running, parts.places)
+        numbers |= {"rows/s in": None, "rows/s done": None, "lag": "", "uptime": ""}
+    if running is not None and not running.ended:
+        numbers["rows/s in"] = _rate(facts.rows_per_second)  # Spark's is of the time since its last poll
+        numbers["rows/s done"] = _rate(running.reports.latest.get("processedRowsPerSecond"))
+        numbers["lag"] = _lag(millis(account.watermark) or None)
+        numbers["uptime"] = brief((datetime.now() - running.started).total_seconds())
+    return numbers
 
 
 def _lag(watermark: int | None) -> str:
@@ -156,14 +152,16 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     facts = facts_of(running, zone) if running else parts.facts(query.name, zone)
     failure, earlier = _failures(parts, facts, running)
     name = [("name", query.name), ("status", running.status() if running else facts.status)]
+    numbers = _numbers(facts, running, parts)
     if running is None:
         past = parts.workspace.past(query.name)
         stopped = [("since", past.since), ("stopped when", "" if past.error else past.reason)]
         sections = [("status", [*name, *failure, *stopped, restart])]
-        sections.append(("input", _account_of_past(facts.account)))
+        if facts.account.streams or facts.account.read:
+            lost = [(name, _text(numbers[name])) for name in ("malformed", "late rows", "rows out")]
+            sections.append(("input", [("rows in", str(facts.account.read)), *lost]))
         sections.append(("output", _output(parts, query, None)))
     else:
-        numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(facts, running, parts), strict=True))
         sections = [
             ("status", [*name, *failure, *_status(running, numbers), restart]),
             ("input", _input(parts, running, numbers)),
@@ -174,20 +172,6 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     stages = [(f"stage {s.name}", " ".join(s.text.split())) for s in parts.catalog.stages_of(query.name)]
     sections.append(("definition", [("statement", query.sql(sink_entry) + ";"), *stages]))
     return sections_of(sections)
-
-
-def _account_of_past(account: Account) -> list[tuple[str, Any]]:
-    """The account of a query that has not been started in this console."""
-    if not account.streams and not account.read:
-        return []
-    out, late, malformed = _ends_of(account)
-    numbers = (
-        ("rows in", str(account.read)),
-        ("malformed", malformed),
-        ("late rows", late),
-        ("rows out", out),
-    )
-    return [(name, _text(value)) for name, value in numbers]
 
 
 def _unlisted(parts: SessionParts, name: Name) -> Running | None:
