@@ -30,11 +30,8 @@ class Explainer(Explanations):
         evidence = Evidence(parts, running.plan, running)
         if isinstance(running.plan, Refresh) or not gave_none(evidence):
             return ()
-        verdict = diagnose(evidence)
-        unclear = evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"
         running.explained = True
-        expected = verdict.healthy or verdict.situation == "ALL_READ_BEFORE"
-        return () if expected or unclear else _note(verdict, _balance(evidence, running.name, True))
+        return _why_none(evidence, True, "ALL_READ_BEFORE")
 
     def at_end_of_script(self, parts: SessionParts, running: Running) -> tuple[Note, ...]:
         evidence = Evidence(parts, running.plan, running)
@@ -70,21 +67,22 @@ def _unsaid(running: Running, evidence: Evidence) -> tuple[Note, ...]:
     empty = evidence.rows_out is None and nothing_in_files(evidence)
     if not empty and not gave_none(evidence):
         return ()
-    verdict = diagnose(evidence)
-    if verdict.healthy or (evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"):
-        return ()
-    return _note(verdict, _balance(evidence, running.name, empty or evidence.rows_out is not None))
+    return _why_none(evidence, empty or evidence.rows_out is not None)
 
 
-def _balance(evidence: Evidence, name: str, written_none: bool) -> str:
-    """What a query has read and holds back, in front of the reason. written_none: whether it is certain that
-    it has written nothing.
+def _why_none(evidence: Evidence, written_none: bool, expected: str = "") -> tuple[Note, ...]:
+    """Why a query gave no rows, behind what it has read and holds back. written_none: whether it is certain
+    that it has written nothing; expected: a situation that is not told.
     """
+    verdict = diagnose(evidence)
+    unclear = evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"
+    if verdict.healthy or unclear or verdict.situation == expected:
+        return ()
     if not evidence.took_input:
-        return f"{name}: "
+        return _note(verdict, f"{evidence.name}: ")
     held = f", {evidence.state_rows:,} held back in state" if evidence.state_rows else ""
     written = ", none written" if written_none else ""
-    return f"{name}: {count(evidence.rows_in, 'row')} read{written}{held}: "
+    return _note(verdict, f"{evidence.name}: {count(evidence.rows_in, 'row')} read{written}{held}: ")
 
 
 EVERY = 3.0

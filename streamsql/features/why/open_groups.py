@@ -63,16 +63,16 @@ def _ends(evidence: Evidence, number: int) -> tuple[int | None, int | None]:
     from pyspark.sql import functions as F
 
     spark = evidence.parts.spark
-    try:
+
+    def ends() -> Any:
         state = read_state(spark, evidence.plan.checkpoint, raw=True, operatorId=str(number))
-        ends = _end_columns(state.schema, evidence)
-        if not ends:
-            return None, None
-        moments = F.expr(f"unix_millis(CAST({ends[0]} AS TIMESTAMP))")
-        rows = evidence.probes.collect(state.select(F.min(moments), F.max(moments)))
-    except Exception:
-        evidence.parts.cancel.check()
-        return None, None
+        columns = _end_columns(state.schema, evidence)
+        if not columns:
+            return None
+        moments = F.expr(f"unix_millis(CAST({columns[0]} AS TIMESTAMP))")
+        return state.select(F.min(moments), F.max(moments))
+
+    rows = evidence.probes.collected(ends)
     return (rows[0][0], rows[0][1]) if rows else (None, None)
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import Span
 from streamsql.features.why import proposals
 from streamsql.features.why.time_situations import clock, moving_on
-from streamsql.features.why.verdict import Fact, Verdict, silent, situation, were
+from streamsql.features.why.verdict import Fact, Verdict, last_output, silent, situation, were
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Target
 from streamsql.results import counted as count
-from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
 from streamsql.runtime.evidence.selects import changed
 from streamsql.runtime.evidence.source_files import listing
@@ -115,12 +112,8 @@ def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
     if not files_of_sink or not files:
         return None
     path = sink.option("path")
-    frame = evidence.parts.spark.read.format(sink.connector)
-    try:
-        rows = evidence.probes.collect(frame.load(path).selectExpr("count(*) AS n"))
-    except Exception:
-        evidence.parts.cancel.check()
-        return None
+    reader = evidence.parts.spark.read.format(sink.connector)
+    rows = evidence.probes.collected(lambda: reader.load(path).selectExpr("count(*) AS n"))
     if not rows or not rows[0][0]:
         return None
     newest = datetime.fromtimestamp(max(files_of_sink.matching.values())).isoformat(" ", "seconds")
@@ -145,12 +138,9 @@ def nothing_in_files(evidence: Evidence) -> bool:
 
 def _is_empty(evidence: Evidence, sink: Sink) -> bool:
     kind = "text" if sink.connector in _OF_LINES else sink.connector
-    try:
-        rows = evidence.parts.spark.read.format(kind).load(sink.option("path")).limit(1)
-        return evidence.probes.collect(rows.selectExpr("1 AS n")) == []
-    except Exception:
-        evidence.parts.cancel.check()
-        return False
+    reader = evidence.parts.spark.read.format(kind)
+    rows = evidence.probes.collected(lambda: reader.load(sink.option("path")).limit(1).selectExpr("1 AS n"))
+    return rows == []
 
 
 def _of_topic(evidence: Evidence, sink: Sink) -> Verdict | None:
@@ -159,17 +149,13 @@ def _of_topic(evidence: Evidence, sink: Sink) -> Verdict | None:
     return Verdict(
         sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} went to the topic "
         f"{sink.option('topic')}",
-        facts=(("sink", f"{sink.name} (kafka)"), *_newest(evidence)),
+        facts=(
+            ("sink", f"{sink.name} (kafka)"),
+            ("last output", last_output(evidence).removeprefix(", the last ")),
+        ),
         proposal=f"SHOW TOPICS FROM {quote_name(sink.name)};",
         healthy=True,
     )
-
-
-def _newest(evidence: Evidence) -> tuple[Fact, ...]:
-    output = evidence.running.reports.output if evidence.running else None
-    if output is None or output.at is None:
-        return ()
-    return (("last output", f"{brief(time.time() - output.at)} ago"),)
 
 
 # ---- waiting, growing, well ---------------------------------------------------------------------
@@ -181,7 +167,7 @@ def seen_before(evidence: Evidence) -> Verdict | None:
     if evidence.rows_out == 0:
         return None
     keys = [op for op in evidence.state if op.get("operatorName") in _DEDUPLICATION]
-    newest: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
+    newest = evidence.last_with_rows
     if not keys or any(op.get("numRowsUpdated") for op in newest.get("stateOperators", [])):
         return None
     alone = newest["numInputRows"] == 1
@@ -205,7 +191,7 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
         sentence=f"{count(waiting, 'row')} of the join {'waits' if waiting == 1 else 'wait'} in state: a row "
         "without partner is emitted once the watermark has passed its time range",
         facts=clock(evidence),
-        proposal=moving_on(evidence) or proposals.state_shown(evidence),
+        proposal=moving_on(evidence),
     )
 
 
@@ -294,14 +280,8 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
     """(p) Rows came out, and none that was read since waits."""
     if not evidence.rows_out or evidence.silent or not evidence.account.closes:
         return None
-    output = evidence.running.reports.output if evidence.running else None
-    at = output.at if output is not None else None
-    ago = brief(time.time() - at) if at else ""
-    return Verdict(
-        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out"
-        + (f", the last {ago} ago" if ago else ""),
-        healthy=True,
-    )
+    out = count(evidence.rows_out, "row")
+    return Verdict(f"nothing is wrong: {out} came out{last_output(evidence)}", healthy=True)
 
 
 _EXAMINED = (

@@ -96,9 +96,11 @@ def requeried(evidence: Evidence, text: str, mode: str = "") -> str:
 
 
 def shown_now(evidence: Evidence) -> str:
-    """See the groups that append mode holds back, as they are now; where output mode update is not supported,
-    have them emitted.
+    """See the groups that append mode holds back, as they are now: in the state, if others came out; where
+    output mode update is not supported, have them emitted.
     """
+    if evidence.rows_out:
+        return state_shown(evidence)
     text = evidence.query.text
     if evidence.query.together or rules.verdict(evidence.plan.shape, "update"):
         return flushed(evidence)

@@ -4,7 +4,6 @@ others do: late, malformed, without event time, or in groups that are still open
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,13 +11,12 @@ from streamsql.connectors.rows import keeps_malformed
 from streamsql.definitions import ROW_FILES, Stream
 from streamsql.features.why import proposals
 from streamsql.features.why.time_situations import closing_window, late_rows
-from streamsql.features.why.verdict import Fact, Verdict, silent, situation, streams, were
+from streamsql.features.why.verdict import Fact, Verdict, last_output, silent, situation, streams, were
 from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Column, Watermark
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.statements.schema_guesses import is_iso, time_expression, time_pattern
 from streamsql.results import counted as count
-from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.event_times import event_times
 from streamsql.runtime.evidence.evidence import EventTime, Evidence
 
@@ -136,17 +134,13 @@ def _empty(evidence: Evidence, event_time: EventTime) -> bool:
 def _texts(evidence: Evidence, stream: Stream) -> list[str]:
     """Values of the event-time column, as they stand in the data, that cannot be read as times."""
     assert stream.watermark
-    column, computed = stream.watermark.column.value, stream.watermark.computed
-    name, raw = quote_name(column), replace(stream, watermark=None)
-    if computed:
-        inside = read_expression(computed.text).column_names()
-        if len(inside) != 1:
-            return []
-        name = quote_name(next(iter(inside)))
-    elif stream.connector in ROW_FILES:
-        raw = proposals.with_column(raw, column, "STRING")
-    else:
+    column, computed = _inside(stream.watermark), stream.watermark.computed
+    raw = replace(stream, watermark=None)
+    if not column or not (computed or stream.connector in ROW_FILES):
         return []
+    if not computed:
+        raw = proposals.with_column(raw, column, "STRING")
+    name = quote_name(column)
     test = f"({computed.text}) IS NULL AND" if computed else ""
     text = f"SELECT CAST({name} AS STRING) AS v FROM {quote_name(stream.name)}"
     rows = evidence.probes.rows(f"{text} WHERE {test} {name} IS NOT NULL LIMIT 20", True, stream=raw)
@@ -173,9 +167,11 @@ def _readable(stream: Stream, texts: list[str]) -> tuple[Stream | None, str]:
 
 
 def _inside(watermark: Watermark) -> str:
+    """The column that holds the event time, or from which it is computed; "" for several."""
     if watermark.computed is None:
         return watermark.column.value
-    return next(iter(read_expression(watermark.computed.text).column_names()))
+    names = list(read_expression(watermark.computed.text).column_names())
+    return names[0] if len(names) == 1 else ""
 
 
 @situation("ROWS_LATE", lambda evidence: bool(evidence.account.late))
@@ -238,6 +234,4 @@ def came_out(evidence: Evidence) -> str:
     out = evidence.account.out
     if out is None:
         return ""
-    output = evidence.running.reports.output if evidence.running else None
-    ago = f", the last {brief(time.time() - output.at)} ago" if output is not None and output.at else ""
-    return f"; {out.of('row')} came out{ago}" if out else "; none came out"
+    return f"; {out.of('row')} came out{last_output(evidence)}" if out else "; none came out"

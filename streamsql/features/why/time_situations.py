@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from streamsql.definitions import Stream
 from streamsql.features.why import proposals
@@ -44,7 +43,7 @@ def closing_window(evidence: Evidence) -> Verdict | None:
             sentence=f"{what} of {evidence.title} {are(groups.rows)} open: append mode emits a group once "
             "the watermark has passed its end",
             facts=(*facts, (OPEN, groups.rows)),
-            proposal=proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence),
+            proposal=proposals.shown_now(evidence),
         )
     word = "session" if groups.session else "window"
     end = shown(groups.first, evidence.zone)
@@ -52,7 +51,7 @@ def closing_window(evidence: Evidence) -> Verdict | None:
     if _joins(evidence):
         closes = "is emitted once the watermark, less the time range of the join, has passed its end"
         facts += tuple(_newest(evidence, evidence.measured_times))
-        proposal = moving_on(evidence) or proposals.state_shown(evidence)
+        proposal = moving_on(evidence)
     else:
         holders = _holders(evidence, groups.first)
         closes = f"closes when {_events(evidence, groups.first, holders)}"
@@ -176,9 +175,7 @@ def _closing(evidence: Evidence, groups: OpenGroups | None, holders: list[EventT
     streams = [time.stream for time in holders if time.stream and time.stream.connector == "values"]
     if len(streams) < len(holders):
         ended = not evidence.plan.transient and evidence.status == "finished"
-        if ended:
-            return proposals.flushed(evidence)
-        return proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence)
+        return proposals.flushed(evidence) if ended else proposals.shown_now(evidence)
     end = max(groups.first or 0, 0) if groups else 0
     end = max(end, 0 if end else least)
     moments = [max(end + int(time.delay * 1_000), time.newest or 0) for time in holders]
@@ -236,10 +233,12 @@ def clock(evidence: Evidence) -> tuple[Fact, ...]:
 
 
 def moving_on(evidence: Evidence) -> str:
-    """What lets waiting rows out: FLUSH, where all inputs are values streams or the query has ended."""
-    values = [t.stream for t in evidence.event_times if t.stream and t.stream.connector == "values"]
-    ended = evidence.status not in GOING_ON
-    return proposals.flushed(evidence) if ended or len(values) == len(evidence.event_times) else ""
+    """What lets waiting rows out: FLUSH, where all inputs are values streams or the query has ended; else
+    what shows them.
+    """
+    values = all(t.stream and t.stream.connector == "values" for t in evidence.event_times)
+    flush = proposals.flushed(evidence) if values or evidence.status not in GOING_ON else ""
+    return flush or proposals.state_shown(evidence)
 
 
 @situation("ROWS_LATE", lambda evidence: bool(evidence.account.late))
@@ -304,7 +303,7 @@ def _needed_delay(
 
 def _all_late(evidence: Evidence) -> bool:
     """Whether the newest rows were dropped, though earlier ones came out."""
-    last: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
+    last = evidence.last_with_rows
     read, dropped = last.get("numInputRows", 0), account_of(last).late
     all_of_them = bool(dropped) and (dropped.at_least or dropped.number >= read)
     return all_of_them and not any(o.get("numRowsUpdated") for o in last.get("stateOperators", []))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from streamsql.definitions import Stream
+from streamsql.runtime.engine.moments import brief
 from streamsql.runtime.evidence.evidence import Evidence
 
 Fact = tuple[str, object]
@@ -79,6 +81,12 @@ def unfed(evidence: Evidence) -> bool:
 def streams(evidence: Evidence) -> list[Stream]:
     """The streams of a connector that the query reads."""
     return evidence.streams
+
+
+def last_output(evidence: Evidence) -> str:
+    """How long ago the newest rows came out, as the end of a sentence; "" if that is not known."""
+    output = evidence.running.reports.output if evidence.running else None
+    return f", the last {brief(time.time() - output.at)} ago" if output is not None and output.at else ""
 
 
 def are(number: int) -> str:

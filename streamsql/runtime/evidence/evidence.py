@@ -12,7 +12,7 @@ from typing import Any
 
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream
-from streamsql.errors import Cancelled, StreamsqlError
+from streamsql.errors import StreamsqlError
 from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.statements.checkpoint import Owner
@@ -132,6 +132,11 @@ class Evidence:
         """The newest of them; {} before the first."""
         return self.reports[-1] if self.reports else {}
 
+    @property
+    def last_with_rows(self) -> dict[str, Any]:
+        """The newest report of a micro-batch that read rows; {} before the first."""
+        return next((report for report in reversed(self.reports) if report.get("numInputRows")), {})
+
     @cached_property
     def account(self) -> Account:
         """What became of the rows that it has read since its checkpoint began."""
@@ -214,12 +219,7 @@ class Evidence:
         kafka = "org.apache.kafka.clients.admin.Admin"
         if not asked or not asked[1] or not can_load(self.parts.spark, kafka):
             return None
-        try:
-            return offsets_now(self.parts.spark, *asked, self.parts.cancel)
-        except Cancelled:
-            raise
-        except Exception:
-            return None
+        return self.probes.tried(lambda: offsets_now(self.parts.spark, *asked, self.parts.cancel))
 
     # ---- event time -----------------------------------------------------------------------
 

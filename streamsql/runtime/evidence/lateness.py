@@ -13,7 +13,7 @@ from typing import Any
 
 from streamsql.calls import run
 from streamsql.definitions import Query, Stream
-from streamsql.errors import Cancelled, Span
+from streamsql.errors import Span
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import reads_of
@@ -60,13 +60,8 @@ def measured_in(evidence: Evidence, stream: Stream) -> Measured | None:
     """
     if evidence.plan.transient or evidence.query.together or stream.watermark is None:
         return None
-    try:
-        check_sources([stream], Span(0, 0))
-        return measure(evidence.parts, stream, evidence.query, evidence.probes.collect)
-    except Cancelled:
-        raise
-    except Exception:  # what is wrong with it, the query itself tells
-        return None
+    probes = evidence.probes
+    return probes.tried(lambda: measure(evidence.parts, stream, evidence.query, probes.collect))
 
 
 def measure(
@@ -76,6 +71,7 @@ def measure(
     if no micro-batch can be read, or collect gives None. Raises faults of planning, exceptions of Spark.
     """
     assert stream.watermark
+    check_sources([stream], Span(0, 0))
     sources = parts.context().sources(counts=False)
     program = stream_batches(stream, query, sources)
     batches_read = run(program, parts.env(program, reads_of(sources))).batches(0) if program else ()

@@ -7,18 +7,19 @@ evidence is missing, and the verdict says so.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from streamsql.calls import Assign, run
 from streamsql.definitions import Stream
-from streamsql.errors import Cancelled
 from streamsql.language.statements.base import Fragment
 from streamsql.plan.context import lower_fragment, reads_of
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import activate
 from streamsql.runtime.parts import SessionParts
 
+Value = TypeVar("Value")
 PATIENCE = 5.0
 """Seconds that one probe may take."""
 SAMPLE = 100_000
@@ -39,18 +40,29 @@ class Probes:
         sample: of at most SAMPLE rows of each source. streams: read in place of those of the catalog.
         Raises Cancelled.
         """
-        try:
-            frame = self._frame(text, sample, streams)
-        except Cancelled:
-            raise
-        except Exception:  # what is wrong with it, the query itself tells
-            return None
-        return None if frame is None else self.collect(frame)
+        return self.collected(lambda: self._frame(text, sample, streams))
 
     def row(self, text: str, sample: bool = False, **streams: Stream) -> Any:
         """The one row of a query; None when that cannot be had."""
         rows = self.rows(text, sample, **streams)
         return rows[0] if rows else None
+
+    def collected(self, frame_of: Callable[[], Any]) -> list[Any] | None:
+        """The rows of the static DataFrame that a function gives; None where it gives none, or fails. Raises
+        Cancelled.
+        """
+        frame = self.tried(frame_of)
+        return None if frame is None else self.collect(frame)
+
+    def tried(self, of: Callable[[], Value]) -> Value | None:
+        """The value of a function; None where it fails: what is wrong, the query itself tells. Raises
+        Cancelled.
+        """
+        try:
+            return of()
+        except Exception:
+            self.parts.cancel.check()
+            return None
 
     def collect(self, frame: Any) -> list[Any] | None:
         """The rows of a static DataFrame, in time. Raises Cancelled."""
