@@ -286,7 +286,7 @@ def _needed_delay(
     measured = measured_in(evidence, stream)
     if measured is None or not measured.late:
         times, delay_facts = event_times(evidence.reports), list[Fact]()
-        for most in (0.99, 0.999) if times and times.compared else ():
+        for most in (0.99, 0.999) if times and times.lateness else ():
             enough = max(delay, keeping(times.within(most)) if times else 0)
             delay_facts.append((f"delay that keeps at least {most * 100:g} % of the rows", length(enough)))
         if not worst:

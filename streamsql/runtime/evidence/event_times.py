@@ -29,11 +29,9 @@ _FAR = 86_400_000
 @dataclass(frozen=True)
 class EventTimes:
     """rows, batches: those with event times that were read; nulls: the event times that are NULL, about that
-    many where they are not exact;
-    oldest, newest: in milliseconds, None if not known; compared: the micro-batches that are compared with
-    those before; latest: by how many milliseconds the latest row of these came after the newest one before;
-    lateness: (milliseconds late at most, rows), the least late first; all rows of a micro-batch count as late
-    as the latest of them.
+    many where they are not exact; oldest, newest: in milliseconds, None if not known; lateness: (milliseconds
+    late at most, rows) of each micro-batch that is compared with those before, the least late first; all rows
+    of a micro-batch count as late as the latest of them.
     """
 
     rows: int
@@ -41,10 +39,13 @@ class EventTimes:
     nulls: int
     oldest: int | None
     newest: int
-    compared: int
-    latest: int
-    exact: bool = False
-    lateness: tuple[tuple[int, int], ...] = ()
+    exact: bool
+    lateness: tuple[tuple[int, int], ...]
+
+    @property
+    def latest(self) -> int:
+        """By how many milliseconds the latest row came after the newest one of the micro-batches before."""
+        return self.lateness[-1][0] if self.lateness else 0
 
     def within(self, share: float) -> int:
         """By how many milliseconds at least that share of the rows came late at most."""
@@ -67,7 +68,7 @@ class EventTimes:
         parts[0] += shown(self.newest, zone)
         if self.nulls:
             parts.append(f"NULL in {self.nulls_text}")
-        if self.compared:
+        if self.lateness:
             parts.append(f"late by at most {length(self.latest / 1_000)}" if self.latest else "none late")
             most = self.within(0.99)
             if most < self.latest:
@@ -86,12 +87,6 @@ class _Batch:
     newest: int
     exact: bool
 
-    def late(self, newest: int) -> list[tuple[int, int]]:
-        """How late its latest row is, behind the newest event time before it, with the number of its rows."""
-        if self.oldest is None:
-            return []
-        return [(max(0, newest - self.oldest), self.rows - self.nulls if self.exact else self.rows)]
-
 
 def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTimes | None:
     """The event times in progress reports; None if the reports have none. stream: the stream whose event
@@ -100,18 +95,21 @@ def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTim
     read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
     if not read:
         return None
-    lateness, newest, compared = list[tuple[int, int]](), read[0].newest, 0
+    lateness, newest = list[tuple[int, int]](), read[0].newest
     for batch in read[1:]:
-        late = batch.late(newest)
-        lateness += late
-        compared += bool(late)
+        if batch.oldest is not None:
+            rows = batch.rows - batch.nulls if batch.exact else batch.rows
+            lateness.append((max(0, newest - batch.oldest), rows))
         newest = max(newest, batch.newest)
-    lateness.sort()
-    rows, nulls = sum(b.rows for b in read), sum(b.nulls for b in read)
-    oldest = min((b.oldest for b in read if b.oldest is not None), default=None)
-    exact = all(b.exact for b in read)
-    latest = lateness[-1][0] if lateness else 0
-    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, tuple(lateness))
+    return EventTimes(
+        rows=sum(batch.rows for batch in read),
+        batches=len(read),
+        nulls=sum(batch.nulls for batch in read),
+        oldest=min((batch.oldest for batch in read if batch.oldest is not None), default=None),
+        newest=newest,
+        exact=all(batch.exact for batch in read),
+        lateness=tuple(sorted(lateness)),
+    )
 
 
 def _counted(report: dict[str, Any], stream: str) -> _Batch | None:

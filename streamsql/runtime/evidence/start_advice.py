@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from statistics import median
 
+from streamsql.definitions import Stream
 from streamsql.errors import Note
 from streamsql.guard import informing
 from streamsql.language.durations import seconds
@@ -16,15 +17,13 @@ from streamsql.plan.lowering.shape import STATEFUL, Op
 from streamsql.plan.streaming.advice import ADVICE, MOST, windows_of
 from streamsql.runtime.engine.moments import interval, length, shown
 from streamsql.runtime.engine.row_values import zone_of
-from streamsql.runtime.evidence.event_times import measured_of
+from streamsql.runtime.evidence.event_times import EventTimes, measured_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 MANY = 100
 """Shuffle partitions that are worth a word where there are few processors."""
-
-
 LONG = 100
 """How many times as long as the latest row needs a delay is called long."""
 YEAR = 365 * 86_400_000
@@ -83,12 +82,9 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
     """
     if not any(_drops_late_rows(op) for op in running.plan.shape.ops):
         return
-    for stream in running.plan.reads.streams:
-        if stream.watermark is None or not stream.connector:
-            continue
-        others = [q for q in parts.queries.all.values() if q is not running]
-        measured = [times for _, times in measured_of(stream, others) if times.compared]
-        if not measured:
+    for stream, times_of_queries in _measured(parts, running):
+        measured = [times for times in times_of_queries if times.lateness]
+        if stream.watermark is None or not stream.connector or not measured:
             continue
         latest, delay = max(t.latest for t in measured) / 1_000, seconds(stream.watermark.delay)
         column = quote_name(stream.watermark.column.value)
@@ -99,13 +95,21 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
                 f"WITH WATERMARK {column} DELAY OF {interval(latest + 1)} keeps them all; {see}"
             )
             yield Note("DELAY_TOO_SHORT", text)
-        elif delay > LONG * max(latest, 1) and sum(t.compared for t in measured) >= ENOUGH:
+        elif delay > LONG * max(latest, 1) and sum(len(t.lateness) for t in measured) >= ENOUGH:
             wanted = interval(2 * max(latest, 1))
             text = (
                 f"rows of {stream.name} came at most {length(latest)} late, and windows wait for its delay, "
                 f"{length(delay)}: WITH WATERMARK {column} DELAY OF {wanted} keeps rows twice as late"
             )
             yield Note("DELAY_TOO_LONG", text)
+
+
+def _measured(parts: SessionParts, running: Running) -> Iterator[tuple[Stream, list[EventTimes]]]:
+    """The streams of a query with a watermark, and their event times as other queries have read them."""
+    others = [query for query in parts.queries.all.values() if query is not running]
+    for stream in running.plan.reads.streams:
+        if stream.watermark is not None:
+            yield stream, [times for _, times in measured_of(stream, others)]
 
 
 def _drops_late_rows(op: Op) -> bool:
@@ -121,28 +125,20 @@ def _apart(parts: SessionParts, running: Running) -> Iterator[Note]:
     """A note on a join of streams whose event times, as other queries have read them, are a year apart."""
     if not any(op.kind == "join" and all(op.sides) for op in running.plan.shape.ops):
         return
-    others = [q for q in parts.queries.all.values() if q is not running]
-    zone, newest = str(parts.spark.conf.get("spark.sql.session.timeZone")), {}
-    for stream in running.plan.reads.streams:
-        newest_times = [times.newest for _, times in measured_of(stream, others)] if stream.watermark else []
-        if newest_times:
-            newest[stream.name] = max(newest_times)
-    if len(newest) < 2:
-        return
-    old, new = min(newest, key=lambda n: newest[n]), max(newest, key=lambda n: newest[n])
-    if newest[new] - newest[old] > YEAR:
+    zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
+    newest = [(max(t.newest for t in times), s.name) for s, times in _measured(parts, running) if times]
+    (oldest, old), (latest, new) = min(newest, default=(0, "")), max(newest, default=(0, ""))
+    if latest - oldest > YEAR:
         yield Note(
             "EVENT_TIMES_APART",
-            f"the event times of {old} end at {shown(newest[old], zone)}, those of {new} at "
-            f"{shown(newest[new], zone)}: rows of both meet in no time range, and the watermark stays "
-            "behind; "
+            f"the event times of {old} end at {shown(oldest, zone)}, those of {new} at "
+            f"{shown(latest, zone)}: rows of both meet in no time range, and the watermark stays behind; "
             f"WHY STREAM {quote_name(old)}; and WHY STREAM {quote_name(new)}; examine them",
         )
 
 
 def _partitions(parts: SessionParts, running: Running) -> Iterator[Note]:
-    stateful = any(op.kind in STATEFUL for op in running.plan.shape.ops)
-    if not stateful:
+    if not any(op.kind in STATEFUL for op in running.plan.shape.ops):
         return
     number, cores = int(parts.spark.conf.get(_PARTITIONS, "200")), parts.spark.sparkContext.defaultParallelism
     if number >= MANY and number > 10 * cores:
