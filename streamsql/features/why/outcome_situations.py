@@ -31,36 +31,30 @@ def not_running(evidence: Evidence) -> Verdict | None:
         return None
     if running is None:
         return _of_another_console(evidence)
-    facts: list[Fact] = [("status", status)]
-    if running.ended:
-        facts.append(("ended", running.ended.isoformat(" ", "seconds")))
-    if running.fault is not None:
-        error = running.fault.message if status == "restarting" else ""  # else the verdict says it
-        facts += [("error", error), ("detail", running.fault.detail), ("hint", running.fault.hint)]
+    fault, ended = running.fault, running.ended.isoformat(" ", "seconds") if running.ended else ""
+    facts: list[Fact] = [("status", status), ("ended", ended)]
+    if fault is not None:
+        error = fault.message if status == "restarting" else ""  # else the verdict says it
+        facts += [("error", error), ("detail", fault.detail), ("hint", fault.hint)]
     if status == "restarting":
         sentence = f"{evidence.name} failed and waits for its restart: {running.when_again()}"
-        now = f"START QUERY {quote_name(evidence.name)};"
-        return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts), proposal=now)
-    if status == "FAILED" and running.fault is not None:
-        ansi = running.fault.code in VALUE_ERRORS
+        return Verdict(sentence, tuple(facts), f"START QUERY {quote_name(evidence.name)};")
+    if status == "FAILED" and fault is not None:
+        ansi = fault.code in VALUE_ERRORS
         if ansi:
             facts.append(("setting", f"with {ANSI_MODE} = false such a value gives NULL, in all queries"))
-        limited = running.fault.code == "LIMIT_REACHED"
         setting = f"SET {ANSI_MODE} = false;\n" if ansi else ""
-        proposal = running.fault.hint if limited else f"{setting}{proposals.started(evidence)}"
+        limited = fault.code == "LIMIT_REACHED"
+        proposal = fault.hint if limited else f"{setting}{proposals.started(evidence)}"
         facts = [fact for fact in facts if fact[0] != "hint" or proposal not in str(fact[1])]
-        return Verdict(
-            sentence=running.fault.message,
-            facts=_filled([*facts, *_changed(evidence)]),
-            proposal=proposal,
-        )
+        return Verdict(fault.message, (*facts, *_changed(evidence)), proposal)
     if status == "finished":
         return None if evidence.took_input else _finished_empty(evidence, facts)
     changed = ", and has changed since its checkpoint was created"
     return Verdict(
         sentence=f"{evidence.name} is stopped"
         + (changed if evidence.changed else ": it reads nothing until it is started"),
-        facts=_filled([*facts, *_changed(evidence)]),
+        facts=(*facts, *_changed(evidence)),
         proposal=proposals.started(evidence),
     )
 
@@ -77,7 +71,7 @@ def _of_another_console(evidence: Evidence) -> Verdict:
     elsewhere = "elsewhere" in evidence.status
     return Verdict(
         sentence=f"{evidence.name} does not run in this console: it is {evidence.status}",
-        facts=_filled([*facts, *([] if elsewhere else _changed(evidence))]),
+        facts=(*facts, *([] if elsewhere else _changed(evidence))),
         proposal="" if elsewhere else proposals.started(evidence),
     )
 
@@ -87,13 +81,9 @@ def _finished_empty(evidence: Evidence, facts: list[Fact]) -> Verdict:
     return Verdict(
         sentence=f"{evidence.name} has ended: its trigger, {trigger.sql() if trigger else 'default'}, found "
         "nothing new to read",
-        facts=_filled(facts),
+        facts=tuple(facts),
         proposal=proposals.restart(evidence, "FROM BEGINNING"),
     )
-
-
-def _filled(facts: list[Fact]) -> tuple[Fact, ...]:
-    return tuple(f for f in facts if f[1] not in ("", None))
 
 
 # ---- rows that are elsewhere --------------------------------------------------------------------

@@ -248,31 +248,24 @@ def _unread(evidence: Evidence, stream: Stream) -> tuple[int, str] | None:
 
 
 def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verdict | None:
-    trigger = evidence.query.trigger
-    facts: list[Fact] = [(f"{what}s not read yet", number)]
-    begun = _batch_under_way(evidence)
+    trigger, begun = evidence.query.trigger, _batch_under_way(evidence)
     if begun is not None and begun < LONG and evidence.rows_out:
         return None
+    every = seconds(trigger.interval) if trigger and trigger.kind == "every" else 0.0
     limits = [k for k, _ in stream.options if k.casefold().startswith("max") and "trigger" in k.casefold()]
+    facts: list[Fact] = [(f"{what}s not read yet", number)]
     facts += [(limit, stream.option(limit)) for limit in limits]
-    drain = proposals.join(
-        f"STOP QUERY {quote_name(evidence.name)} WITH DRAIN", f"START QUERY {quote_name(evidence.name)}"
-    )
-    if evidence.plan.transient:
-        drain = ""
-    rate = _batches_per_second(evidence)
     if begun is not None:
         facts.append(("micro-batch under way for", brief(begun)))
-    if limits and rate:
-        per_batch = int(stream.option(limits[0]) or 1) if stream.option(limits[0]).isdigit() else 1
-        interval = 1 / rate  # seconds from one micro-batch to the next
-        if trigger and trigger.kind == "every":
-            interval = max(interval, seconds(trigger.interval))
-        facts.append(("done in about", brief(number / per_batch * interval)))
-    if trigger and trigger.kind == "every" and begun is None:
-        facts.append(("trigger", f"EVERY {trigger.interval}"))
-        left = _until_trigger(seconds(trigger.interval))
-        facts.append(("next micro-batch in", brief(left)))
+    took = [report.get("durationMs", {}).get("triggerExecution", 0) for report in evidence.reports]
+    if limits and sum(took):
+        most = stream.option(limits[0])
+        per_batch = int(most) if most.isdigit() else 1
+        from_one_to_next = max(sum(took) / 1_000 / len(took), every)
+        facts.append(("done in about", brief(number / per_batch * from_one_to_next)))
+    if trigger and every and begun is None:
+        left = every - time.time() % every  # triggers fall on multiples of the interval
+        facts += [("trigger", f"EVERY {trigger.interval}"), ("next micro-batch in", brief(left))]
         why = f"the next micro-batch begins in {brief(left)}"
     elif limits and evidence.reports:
         why = f"a micro-batch reads as much as {limits[0]}, {stream.option(limits[0])}, allows"
@@ -280,10 +273,12 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         why = f"a micro-batch has run for {brief(begun)} and has not ended yet"
     else:
         return None
+    name = quote_name(evidence.name)
+    drain = proposals.join(f"STOP QUERY {name} WITH DRAIN", f"START QUERY {name}")
     return Verdict(
         sentence=f"{count(number, what)} of {stream.name} {are(number)} not read yet: {why}",
         facts=tuple(facts),
-        proposal=drain,
+        proposal="" if evidence.plan.transient else drain,
     )
 
 
@@ -294,17 +289,6 @@ def _batch_under_way(evidence: Evidence) -> float | None:
     if not planned or planned[-1].committed or not planned[-1].planned or not planned[-1].planned.at:
         return None
     return max(0.0, time.time() - planned[-1].planned.at / 1_000)
-
-
-def _until_trigger(every: float) -> float:
-    """Seconds until the next micro-batch: triggers fall on multiples of the interval."""
-    return every - time.time() % every
-
-
-def _batches_per_second(evidence: Evidence) -> float:
-    times = [r.get("durationMs", {}).get("triggerExecution", 0) for r in evidence.reports]
-    spent = sum(times) / 1_000
-    return len(times) / spent if spent else 0.0
 
 
 def _rests(evidence: Evidence) -> bool:
@@ -330,8 +314,7 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     listings = [evidence.files(s) for s in evidence.streams]
     if not before or any(_unread(evidence, s) for s in evidence.streams) or not evidence.streams:
         return None
-    files = sum(len(files_of.matching) for files_of in listings if files_of is not None)
-    if files == 0 and any(files_of is not None for files_of in listings):
+    if any(listings) and not any(files_of.matching for files_of in listings if files_of):
         return None
     done = evidence.parts.histories.of(evidence.name).done
     rows = sum(n[0] for key, n in done.items() if key[0] == checkpoint.id)
