@@ -19,6 +19,7 @@ from streamsql.runtime.evidence.selects import changed
 from streamsql.runtime.evidence.source_files import listing
 from streamsql.runtime.handlers.refresh_remarks import ANSI_MODE, VALUE_ERRORS
 from streamsql.runtime.queries.facts import JOIN, OUTER
+from streamsql.runtime.queries.progress_reports import account_of
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 
@@ -189,13 +190,10 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
 def grows(evidence: Evidence) -> Verdict | None:
     """(k) The state has grown with every micro-batch, and nothing removes rows from it."""
     with_rows = [r for r in evidence.reports if r.get("numInputRows")]
-    sizes = [sum(o.get("numRowsTotal", 0) for o in r.get("stateOperators", [])) for r in with_rows]
-    if len(sizes) < 3 or not _is_unbounded(evidence, sizes[-1]):
-        return None
-    if any(after <= before for before, after in zip(sizes, sizes[1:], strict=False)):
-        return None
-    removed = sum(o.get("numRowsRemoved", 0) for r in with_rows for o in r.get("stateOperators", []))
-    if removed:
+    sizes = [account_of(report).held for report in with_rows]
+    removed = any(o.get("numRowsRemoved") for r in with_rows for o in r.get("stateOperators", []))
+    stands = any(after <= before for before, after in zip(sizes, sizes[1:], strict=False))
+    if len(sizes) < 3 or removed or stands or not _is_unbounded(evidence, sizes[-1]):
         return None
     memory = sum(o.get("memoryUsedBytes", 0) for o in evidence.state)
     growth = (sizes[-1] - sizes[0]) / (len(sizes) - 1)
@@ -252,15 +250,15 @@ def _with_range(evidence: Evidence) -> str:
     """The query with a range of one hour in the condition of its first join; "" if that is not possible."""
     times = {time.relation.casefold(): time.column for time in evidence.event_times}
     for part in evidence.query_parts:
-        join = part.block.joins[0] if part.block.joins else None
-        sides = [part.block.relation, join.relation] if join else []
-        timed_sides = [(r, times.get(r.name.casefold())) for r in sides if r is not None and r.name]
-        if join is None or join.condition is None or part.stream or len(timed_sides) < 2:
+        join = part.block.joins[0] if part.block.joins and not part.stream else None
+        if join is None or join.condition is None:
             continue
-        columns = [f"{quote_name(r.alias or r.name)}.{quote_name(c)}" for r, c in timed_sides if c]
-        if len(columns) == 2:
+        sides = [side for side in (part.block.relation, join.relation) if side is not None]
+        columns = [(side.alias or side.name, times.get(side.name.casefold())) for side in sides]
+        timed = [f"{quote_name(side)}.{quote_name(column)}" for side, column in columns if column]
+        if len(timed) == 2:
             end = join.condition.span.end
-            wider = f" AND {columns[1]} BETWEEN {columns[0]} AND {columns[0]} + INTERVAL 1 HOUR"
+            wider = f" AND {timed[1]} BETWEEN {timed[0]} AND {timed[0]} + INTERVAL 1 HOUR"
             return proposals.requeried(evidence, changed(part.text, [(Span(end, end), wider)]))
     return ""
 

@@ -68,9 +68,10 @@ def _unfit(evidence: Evidence, stream: Stream) -> Iterator[tuple[Column, int, st
             yield column, row[f"c{at}"], row[f"v{at}"]
 
 
-def _messages(stream: Stream) -> str:
-    """PREVIEW of the messages of a stream, whose columns it infers."""
-    shown = ((k, v) for k, v in stream.options if k.casefold() in ("servers", "topic", "subscribe"))
+def _inferring(stream: Stream) -> str:
+    """PREVIEW of the source of a stream, whose columns it infers."""
+    places = ("path", "servers", "topic", "subscribe")
+    shown = ((k, v) for k, v in stream.options if k.casefold() in places)
     options = ", ".join(f"{k} {quote(v)}" for k, v in shown)
     return f"PREVIEW USING {stream.connector} OPTIONS ({options});"
 
@@ -86,15 +87,11 @@ def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
     )
     if row is None or not row["n"] or row["filled"]:
         return None
-    place = stream.option("path")
     rows = f"all {row['n']:,} rows" if row["n"] > 1 else "its only row"
-    preview = (
-        f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else _messages(stream)
-    )
     return Verdict(
         sentence=f"all columns of {stream.name} are NULL in {rows}: its data has other columns than declared",
         facts=(("rows examined", row["n"]), ("declared columns", ", ".join(c.name for c in stream.columns))),
-        proposal=preview,
+        proposal=_inferring(stream),
     )
 
 

@@ -120,16 +120,10 @@ def watermark_stands(evidence: Evidence) -> Verdict | None:
 def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: OpenGroups | None) -> Verdict:
     zone = evidence.zone
     assert nearest.watermark is not None
-    if slowest.newest is None:
-        sentence = f"there is no watermark yet: {slowest.relation} has no event time, and the smallest"
-        sentence += " watermark of all inputs counts"
-    else:
-        sentence = (
-            f"the watermark stands at {shown(slowest.watermark or 0, zone)}: {slowest.relation} has no "
-        )
-        sentence += (
-            f"event newer than {shown(slowest.newest, zone)}, and the smallest watermark of all inputs counts"
-        )
+    stands = f"there is no watermark yet: {slowest.relation} has no event time"
+    if slowest.newest is not None:
+        stands = f"the watermark stands at {shown(slowest.watermark or 0, zone)}: {slowest.relation} has no "
+        stands += f"event newer than {shown(slowest.newest, zone)}"
     facts: list[Fact] = [*clock(evidence), *_newest(evidence, (slowest, nearest))]
     if slowest.watermark is not None:
         behind = (nearest.watermark - slowest.watermark) / 1_000
@@ -138,7 +132,7 @@ def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: Op
     if since:
         facts.append(("watermark unchanged since", since))
     return Verdict(
-        sentence=sentence,
+        sentence=f"{stands}, and the smallest watermark of all inputs counts",
         facts=tuple(facts),
         proposal=_catching_up(evidence, slowest, nearest, groups),
     )

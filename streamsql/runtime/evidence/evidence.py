@@ -6,7 +6,7 @@ Each part is collected when a situation asks for it, once. What cannot be had is
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -226,19 +226,19 @@ class Evidence:
     @cached_property
     def event_times(self) -> list[EventTime]:
         """The watermarks that it reads, without what their data hold."""
-        times = [_of(s.name, s.watermark, s) for s in self.plan.reads.streams if s.watermark]
-        for part in self.query_parts:
-            for relation in part.block.relations:
-                if relation.watermark and relation.name:
-                    times.append(_of(relation.name, relation.watermark, None))
-        return times
+        times: list[tuple[str, Watermark | None, Stream | None]]
+        times = [(stream.name, stream.watermark, stream) for stream in self.plan.reads.streams]
+        times += [(r.name, r.watermark, None) for part in self.query_parts for r in part.block.relations]
+        return [
+            EventTime(name, watermark.column.value, seconds(watermark.delay), stream)
+            for name, watermark, stream in times
+            if name and watermark
+        ]
 
     @cached_property
     def measured_times(self) -> list[EventTime]:
         """The same with the newest event time in the data of each, as far as probes can tell."""
-        return [
-            EventTime(e.relation, e.column, e.delay, e.stream, self._newest_of(e)) for e in self.event_times
-        ]
+        return [replace(time, newest=self._newest_of(time)) for time in self.event_times]
 
     def _newest_of(self, time: EventTime) -> int | None:
         if len(self.event_times) == 1 and self.newest is not None:
@@ -258,7 +258,3 @@ class StreamEvidence(Evidence):
     @property
     def silent(self) -> bool:
         return True
-
-
-def _of(relation: str, written: Watermark, stream: Stream | None) -> EventTime:
-    return EventTime(relation, written.column.value, seconds(written.delay), stream)
