@@ -49,23 +49,19 @@ class Graph:
 
     def around(self, name: str) -> Graph:
         """The part from which a node comes, and that comes from it."""
-        found = {name.casefold()}
-        for near, far in (("target", "source"), ("source", "target")):
-            reached = {name.casefold()}
-            while (
-                more := {
-                    getattr(edge, far).casefold()
-                    for edge in self.edges
-                    if getattr(edge, near).casefold() in reached
-                }
-                - reached
-            ):
-                reached |= more
-            found |= reached
-        nodes = {key: node for key, node in self.nodes.items() if key in found}
-        return Graph(
-            nodes, tuple(e for e in self.edges if {e.source.casefold(), e.target.casefold()} <= found)
-        )
+        down = [(edge.source.casefold(), edge.target.casefold()) for edge in self.edges]
+        up = [(target, source) for source, target in down]
+        found = _reached(name.casefold(), down) | _reached(name.casefold(), up)
+        edges = tuple(edge for edge, ends in zip(self.edges, down, strict=True) if found.issuperset(ends))
+        return Graph({key: node for key, node in self.nodes.items() if key in found}, edges)
+
+
+def _reached(start: str, steps: list[tuple[str, str]]) -> set[str]:
+    """What can be reached in steps from one to another, the start too."""
+    reached = {start}
+    while more := {after for before, after in steps if before in reached} - reached:
+        reached |= more
+    return reached
 
 
 def graph_of(catalog: Catalog, status: Callable[[str], str] = lambda query: "") -> Graph:
@@ -142,17 +138,17 @@ def _edges_into(target: str, text: str, catalog: Catalog) -> list[Edge]:
         origins = Resolver(catalog).query_columns(query, ColumnOrigins).origins()
     except StreamsqlError:  # it cannot be read here
         return []
-    pairs: dict[str, list[tuple[str, str]]] = {
-        relation.name: [] for relation in query.relations if relation.name
-    }
-    folded = {name.casefold(): name for name in pairs}
-    for name, of in origins:
-        for relation, column in sorted(of):
-            if relation.casefold() in folded:
-                pairs[folded[relation.casefold()]].append((column, name))
-    defined = {n.name: catalog.relation(n.name) for n in query.relations}
-    shown = {name: entry.name if entry else name for name, entry in defined.items()}
-    return [Edge(shown.get(name, name), target, tuple(columns)) for name, columns in pairs.items()]
+    edges = []
+    for key, name in {r.name.casefold(): r.name for r in query.relations if r.name}.items():
+        entry = catalog.relation(name)
+        columns = (
+            (column, result)
+            for result, of in origins
+            for relation, column in sorted(of)
+            if relation.casefold() == key
+        )
+        edges.append(Edge(entry.name if entry else name, target, tuple(columns)))
+    return edges
 
 
 # ---- how it is shown
@@ -170,13 +166,10 @@ def as_json(graph: Graph) -> str:
 
 _SHAPES = {
     "stream": ("([", "])"),
-    "query": ("[", "]"),
     "live table": ("[(", ")]"),
     "sink": ("[[", "]]"),
-    "view": ("[", "]"),
-    "table": ("[", "]"),
 }
-"""The marks of Mermaid around the label of a node."""
+"""The marks of Mermaid around the label of a node; of others, brackets."""
 
 
 def as_mermaid(graph: Graph) -> str:
@@ -184,7 +177,7 @@ def as_mermaid(graph: Graph) -> str:
     names = {key: f"n{number}" for number, key in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
     for key, node in graph.nodes.items():
-        before, after = _SHAPES[node.kind]
+        before, after = _SHAPES.get(node.kind, ("[", "]"))
         label = f"{node.kind} {node.name}".replace('"', "#quot;")
         lines.append(f'  {names[key]}{before}"{label}"{after}')
     lines += [f"  {names[e.source.casefold()]} --> {names[e.target.casefold()]}" for e in graph.edges]

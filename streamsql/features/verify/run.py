@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,18 +106,15 @@ def _other_settings(parts: SessionParts, plan: Verification) -> list[str]:
     """
     running, now = parts.queries.all.get(plan.query.name.casefold()), parts.settings.changed
     then = running.settings if running is not None and not running.is_refresh else now
-    keys = sorted(
-        {key for key in (*then, *now) if key.startswith("spark.sql.") and then.get(key) != now.get(key)}
-    )
-    default = parts.settings.start_conf()
-
-    def value(settings: Mapping[str, str], key: str) -> str:
-        return redact_option(key, settings.get(key) or default.get(key) or "its default")
-
-    return [
-        f"the query was started with {key} = {value(then, key)}, and the batch has {value(now, key)}"
-        for key in keys
-    ]
+    default, texts = parts.settings.start_conf(), []
+    for key in sorted(key for key in {*then, *now} if key.startswith("spark.sql.")):
+        one, other = (
+            redact_option(key, settings.get(key) or default.get(key) or "its default")
+            for settings in (then, now)
+        )
+        if then.get(key) != now.get(key):
+            texts.append(f"the query was started with {key} = {one}, and the batch has {other}")
+    return texts
 
 
 def _check_idle(plan: Verification, statement: Verify) -> None:
@@ -138,7 +134,7 @@ def _mode(parts: SessionParts, plan: Verification, statement: Verify) -> str:
     running = parts.queries.all.get(plan.query.name.casefold())
     folder = Folder(parts.spark, plan.query.checkpoint or parts.places.checkpoint(plan.query.name))
     mode = running.mode if running else str(read_marker(folder).get("facts", {}).get("mode", ""))
-    if plan.messages and mode == "update" and not plan.sink.key or plan.messages and mode == "complete":
+    if plan.messages and (mode == "complete" or mode == "update" and not plan.sink.key):
         raise RuleFault(
             f"the rows of {plan.query.name} cannot be verified: in output mode {mode} the topic has each "
             "version of a row",
@@ -195,7 +191,8 @@ def _difference(expected: Any, sink_rows: Any, plan: Verification, mode: str) ->
     """The rows that differ."""
     from pyspark.sql import functions as F
 
-    different = _with_sign(expected, sink_rows)
+    # sign: how often less than the batch the sink has a row
+    different = with_counts(expected, sink_rows).withColumn("sign", F.expr("in_first - in_second"))
     keyed = [n for n, name in enumerate(expected.columns) if name.casefold() in _keys(plan, mode)]
     if keyed:
         different = _one_of_key(different, [f"c{n}" for n in keyed])
@@ -227,13 +224,6 @@ def _keys(plan: Verification, mode: str) -> set[str]:
     if plan.messages:
         return {"key"} if mode == "update" else set()
     return {k.casefold() for k in plan.sink.key}
-
-
-def _with_sign(expected: Any, sink_rows: Any) -> Any:
-    """`with_counts` of the batch and the sink, with sign: how often less than the batch the sink has it."""
-    from pyspark.sql import functions as F
-
-    return with_counts(expected, sink_rows).withColumn("sign", F.expr("in_first - in_second"))
 
 
 def _one_of_key(different: Any, keys: list[str]) -> Any:
