@@ -7,6 +7,7 @@ for a row that is newer. A row is behind the watermark if its lateness is the de
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -80,66 +81,28 @@ def measure(
     if not frames:
         return None
     rows = functools.reduce(lambda a, b: a.unionByName(b), frames)
-    totals = "count(1) AS n", "count(t) AS times", "min(t) AS oldest", "max(t) AS newest"
-    batches = collect(rows.groupBy("b").agg(*map(_expr, totals)))
-    if batches is None:
-        return None
-    batches.sort()
-    before, newest = dict[int, int](), None
-    for batch in batches:
-        if newest is not None:
-            before[batch["b"]] = newest
-        times = [t for t in (newest, batch["newest"]) if t is not None]
-        newest = max(times, default=None)
-    times = [t for b in batches for t in (b["oldest"], b["newest"]) if t is not None]
-    distribution = _lateness(rows, before, seconds(stream.watermark.delay), collect)
-    if distribution is None:
-        return None
-    compared, beyond, late, classes = distribution
-    return Measured(
-        rows=sum(b["n"] for b in batches),
-        batches=len(batches),
-        nulls=sum(b["n"] - b["times"] for b in batches),
-        oldest=min(times, default=None),
-        newest=max(times, default=None),
-        compared=compared,
-        beyond=beyond,
-        late=late,
-        classes=classes,
-    )
-
-
-def _lateness(
-    rows: Any, before: dict[int, int], delay: float, collect: Callable[[Any], list[Any] | None]
-) -> tuple[int, int, tuple[int, ...], tuple[int, ...]] | None:
-    """The number of rows that can be compared, of those beyond the delay, and the distribution. before: the
-    newest event time before each micro-batch.
-    """
-    limits = [int(limit * 1_000) for _, limit in BUCKETS]
-    if not before:
-        return 0, 0, (), ()
-    cases = " ".join(f"WHEN {batch} THEN {newest}" for batch, newest in before.items())
-    late = rows.where("t IS NOT NULL").selectExpr(f"greatest(0, CASE b {cases} END - t) AS late", "b")
-    late = late.where(f"b IN ({', '.join(map(str, before))})")
+    # The newest event time of the micro-batches before each one; NULL for the first.
+    newest = rows.groupBy("b").agg({"t": "max"}).toDF("b", "newest")
+    earlier = "max(newest) OVER (ORDER BY b ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS earlier"
+    late = "if(t IS NULL OR earlier IS NULL, NULL, greatest(0, earlier - t)) AS late"
+    compared = rows.join(newest.selectExpr("b", earlier), "b").selectExpr("b", "t", late)
     shares = ", ".join(map(str, (*SHARES, 1.0)))
-    counts = [f"count_if(late <= {limit}) AS c{n}" for n, limit in enumerate(limits)]
-    answer = collect(
-        late.agg(
-            _expr("count(1) AS n"),
-            _expr(f"count_if(late >= {int(delay * 1_000)}) AS beyond"),
-            _expr(f"percentile_approx(late, array({shares}), 100000) AS shares"),
-            *map(_expr, counts),
-        )
-    )
+    figures = {
+        "rows": "count(1)",
+        "batches": "count(DISTINCT b)",
+        "nulls": "count_if(t IS NULL)",
+        "oldest": "min(t)",
+        "newest": "max(t)",
+        "compared": "count(late)",
+        "beyond": f"count_if(late >= {int(seconds(stream.watermark.delay) * 1_000)})",
+    }
+    up_to = [f"count_if(late <= {limit * 1_000})" for _, limit in BUCKETS]
+    distribution = [f"percentile_approx(late, array({shares}), 100000)", f"array({', '.join(up_to)})"]
+    answer = collect(compared.selectExpr(*figures.values(), *distribution))
     if not answer:
         return None
-    [row] = answer
-    up_to = [row[f"c{n}"] for n in range(len(limits))]
-    classes = [b - a for a, b in zip([0, *up_to], [*up_to, row["n"]], strict=True)]
-    return row["n"], row["beyond"], tuple(row["shares"] or ()), tuple(classes)
-
-
-def _expr(text: str) -> Any:
-    from pyspark.sql import functions as F
-
-    return F.expr(text)
+    *numbers, late_by_share, counts = answer[0]
+    figure = dict(zip(figures, numbers, strict=True))
+    bounds = [0, *counts, figure["compared"]] if figure["compared"] else []
+    classes = tuple(after - before for before, after in itertools.pairwise(bounds))
+    return Measured(late=tuple(late_by_share or ()), classes=classes, **figure)
