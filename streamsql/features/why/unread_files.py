@@ -87,9 +87,10 @@ def hidden_by_log(evidence: Evidence, folder: _Folder) -> Verdict | None:
     log = listed_by_sink(files.folder)
     if log is None:
         return None
-    gone = [p for p in log.files if not os.path.exists(p)]
-    present = {*files.matching, *files.passed_over[OLD]} - log.files
-    hidden = sorted(p for p in present if gone or os.stat(p).st_mtime <= log.changed)
+    listed, changed = log
+    gone = [p for p in listed if not os.path.exists(p)]
+    present = {*files.matching, *files.passed_over[OLD]} - listed
+    hidden = sorted(p for p in present if gone or os.stat(p).st_mtime <= changed)
     if not hidden:
         return None
     moved = f"; {count(len(gone), 'file')} of the log {are(len(gone))} not there: the folder was moved"

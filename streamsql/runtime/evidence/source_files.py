@@ -66,8 +66,9 @@ def listing(stream: Stream, folder: str = "") -> Listing | None:
             changed = os.stat(place).st_mtime
         except OSError:
             continue
-        kind = _kind(files, root, place, wanted, deep)
-        kind[place] = changed
+        parts = os.path.relpath(place, root).split(os.sep)
+        why = _passed_over(parts, wanted, deep=deep)
+        (files.passed_over[why] if why else files.matching)[place] = changed
     _set_old_aside(files, stream)
     return files
 
@@ -80,8 +81,8 @@ def _beside_glob(path: str) -> Listing | None:
     files = Listing(folder)
     for entry in os.scandir(folder):
         if entry.is_file():
-            hidden = entry.name.startswith(("_", ".")) or entry.name.endswith("._COPYING_")
-            files.passed_over[HIDDEN if hidden else OTHER][entry.path] = entry.stat().st_mtime
+            why = _passed_over([entry.name], "", deep=False) or OTHER
+            files.passed_over[why][entry.path] = entry.stat().st_mtime
     return files
 
 
@@ -93,19 +94,14 @@ def _files(roots: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield from ((root, os.path.join(folder, name)) for name in names)
 
 
-def _kind(listed: Listing, root: str, place: str, wanted: str, deep: bool) -> dict[str, float]:
-    """The part of a listing that a file belongs to."""
-    parts = os.path.relpath(place, root).split(os.sep)
-    partitions = all("=" in p for p in parts[:-1])
-    if any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in parts):
-        return listed.passed_over[HIDDEN]
-    if parts[-1].endswith("._COPYING_"):
-        return listed.passed_over[HIDDEN]
-    if not (partitions or deep):
-        return listed.passed_over[NESTED]
-    if wanted and not fnmatch.fnmatchcase(parts[-1], wanted):
-        return listed.passed_over[UNMATCHED]
-    return listed.matching
+def _passed_over(parts: list[str], wanted: str, *, deep: bool) -> str:
+    """Why Spark does not read a file, "" if it does. parts: of its path below the folder of the stream."""
+    hidden = any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in parts)
+    if hidden or parts[-1].endswith("._COPYING_"):
+        return HIDDEN
+    if not (deep or all("=" in p for p in parts[:-1])):
+        return NESTED
+    return UNMATCHED if wanted and not fnmatch.fnmatchcase(parts[-1], wanted) else ""
 
 
 def _set_old_aside(listed: Listing, stream: Stream) -> None:
@@ -133,19 +129,9 @@ def changed_since(files: Mapping[str, float], read: Mapping[str, int]) -> list[s
     return changed
 
 
-@dataclass(frozen=True)
-class SinkLog:
-    """The log that a file sink keeps in its folder. files: the local paths that it lists; changed: when it
-    was written last, in seconds since 1970.
-    """
-
-    files: frozenset[str]
-    changed: float
-
-
-def listed_by_sink(folder: str) -> SinkLog | None:
-    """The log of the file sink that has written a folder; None without one. Entries of compacted logs
-    stay.
+def listed_by_sink(folder: str) -> tuple[set[str], float] | None:
+    """The log of the file sink that has written a folder: (the local paths that it lists, those of compacted
+    logs among them; when it was written last, in seconds since 1970). None without one.
     """
     place = os.path.join(folder, "_spark_metadata")
     try:
@@ -154,7 +140,7 @@ def listed_by_sink(folder: str) -> SinkLog | None:
         changed = max(os.stat(os.path.join(place, n)).st_mtime for n in names)
     except (OSError, ValueError):
         return None
-    return SinkLog(frozenset(path for text in texts for path, _ in _entries(text)), changed)
+    return {path for text in texts for path, _ in _entries(text)}, changed
 
 
 def files_read(checkpoint: Checkpoint) -> dict[str, int]:
