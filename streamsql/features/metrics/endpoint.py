@@ -5,11 +5,9 @@ from __future__ import annotations
 import hmac
 import os
 import socket
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from streamsql.cli.addresses import address_of, cannot_listen, is_loopback, shown_address
 from streamsql.cli.command_line import CommandLine
@@ -48,8 +46,7 @@ def serve_metrics(line: CommandLine, parts: SessionParts, printer: Printer) -> N
 
 def open_endpoint(parts: SessionParts, address: str) -> Endpoint:
     """Serve the metrics of a session, on a thread of its own. Raises UsageFault."""
-    from prometheus_client import CollectorRegistry, make_wsgi_app
-    from prometheus_client.exposition import ThreadingWSGIServer
+    from prometheus_client import CollectorRegistry, start_wsgi_server
 
     from streamsql.features.metrics.query_metrics import QueryMetrics
 
@@ -61,25 +58,15 @@ def open_endpoint(parts: SessionParts, address: str) -> Endpoint:
             hint=f"export {TOKEN}=…, and give it to Prometheus as authorization, credentials",
             code="BAD_ADDRESS",
         )
-
-    class Server(ThreadingWSGIServer):
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(QueryMetrics(parts))
     try:
-        server = make_server(host, port, _guarded(make_wsgi_app(registry), token), Server, _Silent)
+        numeric = host if ":" in host else socket.gethostbyname(host)
+        server, _ = start_wsgi_server(port, numeric, registry)
     except OSError as error:
         raise cannot_listen("--metrics", host, port, error) from None
-    threading.Thread(target=server.serve_forever, daemon=True, name="metrics").start()
+    server.set_app(_guarded(server.get_app(), token))
+    registry.register(QueryMetrics(parts))  # not before who asks needs the token
     return Endpoint(f"http://{shown_address(host, server.server_port)}/metrics", server)
-
-
-class _Silent(WSGIRequestHandler):
-    """Logs no requests."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
 
 
 def _guarded(app: App, token: str) -> App:
