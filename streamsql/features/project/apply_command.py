@@ -17,12 +17,11 @@ from streamsql.cli.open_session import open_session
 from streamsql.cli.open_workspace import attached, held_workspace
 from streamsql.config.preferences import Preferences
 from streamsql.errors import RuleFault, UsageFault
-from streamsql.features.project.comparison import written
+from streamsql.features.project.comparison import Project, written
 from streamsql.features.project.plan_command import (
     CHANGES,
     FAILED,
     NOTHING,
-    Project,
     as_text,
     line_of,
     project_parser,

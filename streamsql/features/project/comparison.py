@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from streamsql.definitions import Query
 from streamsql.errors import Source
@@ -12,6 +13,7 @@ from streamsql.features.project.definition_set import DefinitionSet
 from streamsql.features.project.project_folder import Key, Part, key_of
 from streamsql.language.script import Written, split_script
 from streamsql.plan.streaming.query_changes import entry_changes
+from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.store import CatalogEntry
 
 ADDED, CHANGED, RENAMED, DROPPED = "added", "changed", "renamed", "dropped"
@@ -84,6 +86,48 @@ class Comparison:
     changes: tuple[Change, ...]
     unchanged: int
     effects: Effects
+
+
+@dataclass(frozen=True)
+class ChangeSet:
+    """The parts of a folder that are changed as one. definitions: streams, views and functions; tables: the
+    live tables that are changed, or computed anew because of these; inserts: the queries of INSERT whose
+    sinks get the difference; stopped: the names of the other queries that write and read the definitions:
+    they begin anew behind PROMOTE; dropped_before: the names of the live tables over these that the folder
+    drops, and that no other one reads; dropped_behind: those that are dropped behind PROMOTE.
+    """
+
+    definitions: tuple[Part, ...] = ()
+    tables: tuple[Part, ...] = ()
+    inserts: tuple[Part, ...] = ()
+    stopped: tuple[str, ...] = ()
+    dropped_before: tuple[str, ...] = ()
+    dropped_behind: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (*self.definitions, *self.tables, *self.inserts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part.entry.name for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder beside a workspace. parts: its statements in their order; present: what is in the workspace,
+    after renames; wanted: what the folder defines; session: one that has read the folder; together: what is
+    changed as one.
+    """
+
+    workspace: Path
+    folder: Path
+    parts: tuple[Part, ...]
+    present: DefinitionSet
+    wanted: DefinitionSet
+    session: SessionParts
+    comparison: Comparison
+    together: ChangeSet = ChangeSet()
 
 
 def compare(

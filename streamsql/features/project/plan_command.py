@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from argparse import Namespace
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ from streamsql.cli.open_session import open_session
 from streamsql.cli.open_workspace import check_workspace
 from streamsql.config.preferences import Preferences
 from streamsql.errors import StreamsqlError
-from streamsql.features.project.comparison import Change, Comparison, compare, renames_of
+from streamsql.features.project.comparison import Change, Project, compare, renames_of
 from streamsql.features.project.definition_set import DefinitionSet, wanted
-from streamsql.features.project.project_folder import Key, Part, files_of, read_project
-from streamsql.features.project.set_of_changes import ChangeSet, staged_as_one
+from streamsql.features.project.project_folder import Key, files_of, read_project
+from streamsql.features.project.set_of_changes import staged_as_one
 from streamsql.features.project.sink_differences import queries_to_stage
 from streamsql.output.control_characters import harmless
 from streamsql.output.printer import Printer
@@ -30,20 +30,6 @@ from streamsql.runtime.workspace.store import CatalogEntry, Store
 
 NOTHING, CHANGES, FAILED = 0, 3, 1
 """Exit codes: nothing to do; something is to be done; the folder has errors."""
-
-
-@dataclass(frozen=True)
-class Project:
-    """A folder beside a workspace. parts: its statements in their order; present: what is in
-    the workspace, after renames; together: what is changed as one.
-    """
-
-    line: CommandLine
-    folder: Path
-    parts: tuple[Part, ...]
-    comparison: Comparison
-    present: DefinitionSet
-    together: ChangeSet = ChangeSet()
 
 
 def project_parser(command: str, description: str, codes: str) -> Parser:
@@ -115,12 +101,12 @@ def read(options: Namespace, line: CommandLine, printer: Printer) -> Project | N
         defined, faults = wanted(ordered, own, store, present)
     if not faults:
         comparison = compare(present, defined, ordered, renames)
-        together = staged_as_one(comparison, present, defined, ordered, own)
+        project = Project(line.folder, folder, tuple(ordered), present, defined, own, comparison)
+        together = staged_as_one(project)
         in_set = [present.catalog.queries[part.key[1]] for part in together.inserts]
-        differences = [*in_set, *queries_to_stage(comparison, present, defined, ordered, own)]
-        effects = comparison.effects.with_differences(list(dict.fromkeys(differences)))
-        comparison = replace(comparison, effects=effects)
-        return Project(line, folder, tuple(ordered), comparison, present, together)
+        differences = dict.fromkeys((*in_set, *queries_to_stage(project)))
+        effects = comparison.effects.with_differences(list(differences))
+        return replace(project, comparison=replace(comparison, effects=effects), together=together)
     for fault in faults:
         printer.error(fault)
     return None
@@ -205,7 +191,7 @@ def as_json(project: Project) -> str:
 
     comparison = project.comparison
     document = {
-        "workspace": str(project.line.folder),
+        "workspace": str(project.workspace),
         "changes": [row(change) for change in comparison.changes],
         "computed_anew": list(comparison.effects.anew),
         "written_again": list(comparison.effects.written_again),

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamsql.features.project.comparison import CHANGED, DROPPED, RENAMED, Change, is_altered, written
-from streamsql.features.project.plan_command import Project, shown_kind
+from streamsql.features.project.comparison import (
+    CHANGED,
+    DROPPED,
+    RENAMED,
+    Change,
+    Project,
+    is_altered,
+    written,
+)
+from streamsql.features.project.plan_command import shown_kind
 from streamsql.features.project.project_folder import Key, Part, is_endless, needed, replacing
 from streamsql.features.project.set_of_changes import SET
 from streamsql.features.project.sink_differences import staged_insert

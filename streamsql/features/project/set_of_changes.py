@@ -3,61 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from streamsql.cli.dry_run import Checker
 from streamsql.errors import StreamsqlError
-from streamsql.features.project.comparison import CHANGED, DROPPED, Comparison, written
-from streamsql.features.project.definition_set import DefinitionSet
-from streamsql.features.project.project_folder import Part, needed, replacing
+from streamsql.features.project.comparison import CHANGED, DROPPED, ChangeSet, Project, written
+from streamsql.features.project.project_folder import needed, replacing
 from streamsql.features.project.sink_differences import gets_the_difference
 from streamsql.language.parser import parse
 from streamsql.language.script import Written
 from streamsql.language.statements.insert import Insert
-from streamsql.runtime.parts import SessionParts
 
 SET = "applied"
 """The set of staged changes of `streamsql apply`."""
 
 
-@dataclass(frozen=True)
-class ChangeSet:
-    """The parts of a folder that are changed as one. definitions: streams, views and functions; tables: the
-    live tables that are changed, or computed anew because of these; inserts: the queries of INSERT whose
-    sinks get the difference; stopped: the names of the other queries that write and read the definitions:
-    they begin anew behind PROMOTE; dropped_before: the names of the live tables over these that the folder
-    drops, and that no other one reads; dropped_behind: those that are dropped behind PROMOTE.
-    """
-
-    definitions: tuple[Part, ...] = ()
-    tables: tuple[Part, ...] = ()
-    inserts: tuple[Part, ...] = ()
-    stopped: tuple[str, ...] = ()
-    dropped_before: tuple[str, ...] = ()
-    dropped_behind: tuple[str, ...] = ()
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (*self.definitions, *self.tables, *self.inserts)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(part.entry.name for part in self.parts)
-
-
-def staged_as_one(
-    comparison: Comparison,
-    present: DefinitionSet,
-    wanted: DefinitionSet,
-    parts: Sequence[Part],
-    session: SessionParts,
-) -> ChangeSet:
+def staged_as_one(project: Project) -> ChangeSet:
     """The set of a folder: what a change of a stream, view or function changes, with all changed live tables.
-    Empty without such a change, and where STAGED does not take one of them. wanted: what the folder defines;
-    parts: its statements; session: one that has read the folder.
+    Empty without such a change, and where STAGED does not take one of them.
     """
-    changes = {change.key: change for change in comparison.changes if change.what == CHANGED}
-    effects = comparison.effects
+    parts, present, effects = project.parts, project.present, project.comparison.effects
+    changes = {change.key: change for change in project.comparison.changes if change.what == CHANGED}
     anew, again = ({n.casefold() for n in names} for names in (effects.anew, effects.begin_again))
     of_kind = [part for part in parts if part.entry.kind in ("stream", "view", "function")]
     definitions = [p for p in of_kind if p.key in changes and not changes[p.key].minor]
@@ -73,64 +39,57 @@ def staged_as_one(
     writers = {query.name.casefold() for sink in sinks for query in present.catalog.writers_of(sink)}
     if writers & {part.key[1] for part in writing}:
         return ChangeSet()
-    checked = _Checked(present, wanted, session)
     replaced = [replacing(part) for part in definitions]
-    if not checked.takes(replaced):
+    if not _takes(replaced, project):
         return ChangeSet()
     inserts = [
         part
         for part in writing
         if isinstance(part.statement, Insert)
-        and gets_the_difference(part, present, wanted, parts)
-        and checked.takes([*replaced, part.written])
+        and gets_the_difference(part, project)
+        and _takes([*replaced, part.written], project)
     ]
     stopped = tuple(part.entry.name for part in writing if part not in inserts)
-    gone = list(_dropped_over({part.key[1] for part in (*definitions, *tables)}, comparison, present))
+    gone = list(_dropped_over({part.key[1] for part in (*definitions, *tables)}, project))
     read = [t for t in gone if any(q.name not in gone for q in present.catalog.readers_of(t))]
     before = tuple(table for table in gone if table not in read)
     return ChangeSet(tuple(definitions), tuple(tables), tuple(inserts), stopped, before, tuple(read))
 
 
-def _dropped_over(names: set[str], comparison: Comparison, present: DefinitionSet) -> Iterator[str]:
+def _dropped_over(names: set[str], project: Project) -> Iterator[str]:
     """The live tables in the workspace that the folder drops, and that read what has these folded names,
     directly or through others.
     """
-    dropped = {change.key for change in comparison.changes if change.what == DROPPED}
+    dropped = {change.key for change in project.comparison.changes if change.what == DROPPED}
     over = set(names)
-    for key, entry in present.entries.items():  # each after those that it needs
+    for key, entry in project.present.entries.items():  # each after those that it needs
         if {name.partition("$")[0] for name in entry.names} & over:
             over.add(key[1])
             if key in dropped and entry.kind == "query" and entry.readable:
                 yield entry.name
 
 
-class _Checked:
-    """Asks planning whether a set takes statements in the workspace, with what the folder adds to it."""
-
-    def __init__(self, present: DefinitionSet, wanted: DefinitionSet, session: SessionParts) -> None:
-        new, old = wanted.catalog, present.catalog
-        self._context = replace(
-            session.context(),
-            catalog=replace(
-                old,
-                streams={**new.streams, **old.streams},
-                sinks={**{k: s for k, s in new.sinks.items() if not s.is_live}, **old.sinks},
-                tables={**new.tables, **old.tables},
-                functions={**new.functions, **old.functions},
-                sql_functions={**new.sql_functions, **old.sql_functions},
-            ),
-        )
-
-    def takes(self, statements: Sequence[Written]) -> bool:
-        """Whether none of the statements is refused with STAGED. Any other fault is that of `apply`."""
-        checker = Checker(self._context)
-        for statement in (written(f"BEGIN CHANGE {SET}"), *statements):
-            try:
-                checker.check(parse(statement, {}, literal=True))
-            except StreamsqlError as fault:
-                if fault.code in _REFUSED:
-                    return False
-        return True
+def _takes(statements: Sequence[Written], project: Project) -> bool:
+    """Whether planning refuses none of the statements with STAGED, in the workspace with what the folder adds
+    to it. Any other fault is that of `apply`.
+    """
+    new, old = project.wanted.catalog, project.present.catalog
+    catalog = replace(
+        old,
+        streams={**new.streams, **old.streams},
+        sinks={**{k: s for k, s in new.sinks.items() if not s.is_live}, **old.sinks},
+        tables={**new.tables, **old.tables},
+        functions={**new.functions, **old.functions},
+        sql_functions={**new.sql_functions, **old.sql_functions},
+    )
+    checker = Checker(replace(project.session.context(), catalog=catalog))
+    for statement in (written(f"BEGIN CHANGE {SET}"), *statements):
+        try:
+            checker.check(parse(statement, {}, literal=True))
+        except StreamsqlError as fault:
+            if fault.code in _REFUSED:
+                return False
+    return True
 
 
 _REFUSED = frozenset(("NOT_STAGEABLE", "CLAUSE_CONFLICT", "NOT_ON_STREAMS"))
