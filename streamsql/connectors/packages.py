@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Attr, Lit, Program, calls_in, variables_in
-from streamsql.language.lexical import words_for_spark
+from streamsql.language.lexical import WordsForSpark, words_for_spark
 
 SCALA = "2.13"
 
@@ -141,33 +141,24 @@ _ALL = (
 PACKAGES = {package.name: package for package in _ALL}
 
 
-@dataclass(frozen=True)
-class Use:
-    """What a program uses of Spark's connectors, folded: formats; functions; the texts of its options."""
-
-    formats: frozenset[str]
-    calls: frozenset[str]
-    texts: frozenset[str]
-
-
 def needed(program: Program) -> list[Package]:
     """The packages that a program needs: known ones, and those that its formats name."""
-    use = use_of(program)
+    use = _words_of(program)
     known_packages = [
         package
         for package in _ALL
         if package.formats & use.formats
         or package.calls & use.calls
-        or (package.url and any(re.match(package.url, text) for text in use.texts))
+        or (package.url and any(re.match(package.url, text) for text in use.urls))
     ]
     formats = (v for call in calls_in(program) for v in call.args if isinstance(v, Lit) and v.packages)
     named = (Package(str(format.value), "", matching=Release(format.packages)) for format in formats)
     return [*known_packages, *dict.fromkeys(named)]
 
 
-def use_of(program: Program) -> Use:
-    """What a program uses: its own calls, and what is in the texts that it hands to Spark (sql and expr). A
-    text inside quotes there is data and no use.
+def _words_of(program: Program) -> WordsForSpark:
+    """The names in a program, folded: its own calls, and what is in the texts that it hands to Spark (sql and
+    expr). A text inside quotes there is data. Any text of an option may be a URL.
     """
     formats: set[str] = set()
     names = {name.casefold() for name in variables_in(program)}
@@ -187,4 +178,4 @@ def use_of(program: Program) -> Use:
                 texts |= written.urls
         else:
             texts |= {v.casefold() for v in literals}
-    return Use(frozenset(formats), frozenset(names), frozenset(texts))
+    return WordsForSpark(frozenset(formats), frozenset(names), frozenset(texts))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from streamsql.connectors.kafka import client_settings
 from streamsql.definitions import Sink
-from streamsql.errors import Cancelled, EngineFault, InputFault, Span, did_you_mean
+from streamsql.errors import Cancelled, EngineFault, InputFault, Span, StreamsqlError, did_you_mean
 from streamsql.results import Rows
 from streamsql.runtime.embedded.secret_references import filled
 from streamsql.runtime.engine.cancel import CancelToken
@@ -38,12 +38,10 @@ def show_topics(
     wanted = _pattern(like)
     try:
         with _client(spark, settings, cancel) as client:
-            names = [n for n in client.names() if wanted.match(n)]
-            rows = client.described(names)
-    except Exception as error:
-        fault = translate(error)
+            rows = client.described([name for name in client.names() if wanted.match(name)])
+    except StreamsqlError as fault:
         fault.span = span
-        raise fault from error
+        raise
     columns = ("topic", "partitions", "replicas", "messages")
     return Rows((), columns, rows, (False, True, True, True), time.monotonic() - began)
 
@@ -52,11 +50,8 @@ def check_topics(spark: Any, settings: Mapping[str, str], topics: Sequence[str],
     """Check that the brokers answer and have these topics, before Spark waits for them. Raises EngineFault
     or InputFault.
     """
-    try:
-        with _client(spark, settings, cancel) as client:
-            existing = client.names()
-    except Exception as error:
-        raise translate(error) from error
+    with _client(spark, settings, cancel) as client:
+        existing = client.names()
     for topic in topics:
         if topic not in existing:
             listed = ", ".join(existing[:8]) + (", …" if len(existing) > 8 else "")
@@ -74,13 +69,8 @@ def offsets_now(
     """The first offset and the one behind the last message of each (topic, partition). Raises EngineFault
     when the brokers do not answer, or have not the topics.
     """
-    try:
-        with _client(spark, settings, cancel) as client:
-            return client.offsets(topics)
-    except Cancelled:
-        raise
-    except Exception as error:
-        raise translate(error) from error
+    with _client(spark, settings, cancel) as client:
+        return client.offsets(client.partitions(topics))
 
 
 def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancel: CancelToken) -> None:
@@ -91,12 +81,9 @@ def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancel: CancelToken) ->
         topic = sink.option("topic") if sink.connector == "kafka" else ""
         if not topic:
             continue
-        try:
-            with _client(spark, client_settings(sink.options), cancel) as client:
-                existing = client.names()
-                missing = topic not in existing and not client.makes_topics()
-        except Exception as error:
-            raise translate(error) from error
+        with _client(spark, client_settings(sink.options), cancel) as client:
+            existing = client.names()
+            missing = topic not in existing and not client.makes_topics()
         if missing:
             raise EngineFault(
                 f"Kafka has no topic {topic} to write to",
@@ -117,26 +104,32 @@ def _pattern(like: str) -> re.Pattern[str]:
 
 @contextmanager
 def _client(spark: Any, settings: Mapping[str, str], cancel: CancelToken) -> Iterator[_Client]:
-    use_added_jars(spark)
-    jvm = spark._jvm
-    wanted = jvm.java.util.HashMap()
+    """A client of Kafka. Inside, exceptions of Java are raised as StreamsqlErrors."""
     try:
+        use_added_jars(spark)
+        jvm = spark._jvm
+        wanted = jvm.java.util.HashMap()
         for key, value in {**settings, **_LIMITS}.items():
-            wanted.put(key, filled(value))
-    except ValueError as error:
-        raise EngineFault(str(error), code="SECRET_LOST") from None
-    admin = jvm.org.apache.kafka.clients.admin.Admin.create(wanted)
-    try:
-        yield _Client(jvm, admin, cancel)
-    finally:
-        admin.close(jvm.java.time.Duration.ofSeconds(1))
+            try:
+                wanted.put(key, filled(value))
+            except ValueError as error:
+                raise EngineFault(str(error), code="SECRET_LOST") from None
+        with closing(_Client(jvm, wanted, cancel)) as client:
+            yield client
+    except StreamsqlError:
+        raise
+    except Exception as error:
+        raise translate(error) from error
 
 
 class _Client:
-    def __init__(self, jvm: Any, admin: Any, cancel: CancelToken) -> None:
+    def __init__(self, jvm: Any, settings: Any, cancel: CancelToken) -> None:
         self.jvm = jvm
-        self.admin = admin
+        self.admin = jvm.org.apache.kafka.clients.admin.Admin.create(settings)
         self.cancel = cancel
+
+    def close(self) -> None:
+        self.admin.close(self.jvm.java.time.Duration.ofSeconds(1))
 
     def names(self) -> list[str]:
         """The topics, without Kafka's internal ones."""
@@ -144,30 +137,25 @@ class _Client:
 
     def described(self, names: Sequence[str]) -> list[tuple[str, int, int, int]]:
         """(topic, partitions, replicas, messages) of each topic."""
-        if not names:
-            return []
-        asked = self.jvm.java.util.ArrayList()
-        for name in names:
-            asked.add(name)
-        descriptions = self._answer(self.admin.describeTopics(asked).allTopicNames())
-        shapes = {}
-        for name in names:
-            partitions = descriptions.get(name).partitions()
-            shapes[name] = [int(p.partition()) for p in partitions], len(partitions[0].replicas())
-        partitions = [(name, p) for name in names for p in shapes[name][0]]
-        first, behind = self._offsets("earliest", partitions), self._offsets("latest", partitions)
+        partitions = self.partitions(names) if names else {}
+        messages = dict.fromkeys(names, 0)
+        for (name, _), (first, behind) in self.offsets(partitions).items():
+            messages[name] += behind - first
         return [
-            (name, len(parts), copies, sum(behind[name, p] - first[name, p] for p in parts))
-            for name, (parts, copies) in shapes.items()
+            (name, len(parts), len(parts[0].replicas()), messages[name]) for name, parts in partitions.items()
         ]
 
-    def offsets(self, names: Sequence[str]) -> dict[tuple[str, int], tuple[int, int]]:
-        """(first offset, the one behind the last message) of each (topic, partition)."""
+    def partitions(self, names: Sequence[str]) -> dict[str, Any]:
+        """Kafka's descriptions of the partitions of topics."""
         asked = self.jvm.java.util.ArrayList()
         for name in names:
             asked.add(name)
-        described = self._answer(self.admin.describeTopics(asked).allTopicNames())
-        parts = [(name, int(p.partition())) for name in names for p in described.get(name).partitions()]
+        topics = self._answer(self.admin.describeTopics(asked).allTopicNames())
+        return {name: topics.get(name).partitions() for name in names}
+
+    def offsets(self, partitions: Mapping[str, Any]) -> dict[tuple[str, int], tuple[int, int]]:
+        """(first offset, the one behind the last message) of each (topic, partition)."""
+        parts = [(name, int(part.partition())) for name in partitions for part in partitions[name]]
         first, behind = self._offsets("earliest", parts), self._offsets("latest", parts)
         return {part: (first[part], behind[part]) for part in parts}
 
