@@ -48,7 +48,6 @@ class SessionParts(QueryParts):
     session, by their names.
     """
 
-    config: Config
     store: Store | None
     temporary: TemporaryViews
     workspace: SessionWorkspace
@@ -156,11 +155,6 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
         live=live,
         histories=BatchHistories(places, lasting=config.store is not None),
         queries=queries,
-        show_batch=config.show_batch,
-        stages=lambda: config.preferences["stages"] == "on",
-        times=lambda: config.preferences["event_times"] == "on",
-        generations=lambda: int(config.preferences["generations"]),
-        staged_rate=lambda: int(config.preferences["staged_rate"]),
         server=backend.server,
         create_views=temporary.create_for,
         config=config,

@@ -16,8 +16,9 @@ from streamsql.runtime.workspace.store import Store
 class Config:
     """The configuration of a session. folder: for checkpoints and other files; java: see find_java.
 
-    interactive: the session has a prompt, so that a SELECT over a stream refreshes. preferences: shared
-    with the printer. store: the files of the workspace; None without one. read_only: the workspace is not
+    interactive: the session has a prompt, so that a SELECT over a stream refreshes. show_batch: called with
+    the rows of a micro-batch of the sink `console`, on Spark's callback thread. preferences: shared with the
+    printer. store: the files of the workspace; None without one. read_only: the workspace is not
     changed; folder is then outside of it. trusted: settings of the workspace that can run code are applied.
     stand_ins: each stream and sink is replaced by one of a test (plan/stand_ins.py). arrow: rows go to a
     program, which takes them as record batches (results.ArrowRows).

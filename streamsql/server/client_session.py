@@ -52,10 +52,6 @@ class ClientSession(StatementSession):
             variables={},
             newest=Newest(),
             open_change=[],
-            stages=lambda: preferences["stages"] == "on",
-            times=lambda: preferences["event_times"] == "on",
-            generations=lambda: int(preferences["generations"]),
-            staged_rate=lambda: int(preferences["staged_rate"]),
         )
         super().__init__(parts)
         self.read_only = read_only

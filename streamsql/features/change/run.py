@@ -219,7 +219,7 @@ def exchange(
             saved(parts.places, table)
             for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
                 with suppress(OSError, StreamsqlError):  # the next start clears them
-                    generations_of(parts.places, query).clear(parts.generations())
+                    generations_of(parts.places, query).clear(parts.config.preferences.count("generations"))
         try:
             for table in to_start:
                 _start(parts, table)

@@ -104,7 +104,7 @@ def generation_for(parts: QueryParts, plan: Run, old: Path | None, before: Befor
         generations.leave(before.definition, before.stages)
         generations.publish(folder)
         with suppress(OSError, EngineFault):  # the next start clears them
-            generations.clear(parts.generations())
+            generations.clear(parts.config.preferences.count("generations"))
 
     def discard() -> None:
         generations.discard(folder)

@@ -20,7 +20,6 @@ from streamsql.plan.lowering.as_written import changed_language
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Reads
-from streamsql.results import Result
 from streamsql.runtime.checkpoints.batch_history import BatchHistories
 from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
@@ -36,6 +35,7 @@ from streamsql.runtime.preflight.function_kinds import Modules
 from streamsql.runtime.program_helpers import HELPERS, helper
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.session_config import Config
 
 SHOWN = 20
 """The number of rows of a micro-batch that the sink `console` shows without numRows."""
@@ -91,8 +91,7 @@ def _shared(spark: Any) -> Any:
 class QueryParts:
     """The parts of a session that programs and queries need. All statements share them, except `cancel`.
 
-    cancel: the token of the statement that is being executed. current: the catalog. show_batch: called
-    with the rows of a micro-batch of the sink `console`, on Spark's callback thread. variant: makes the
+    cancel: the token of the statement that is being executed. current: the catalog. variant: makes the
     SparkSession of a statement of the engine's: one with settings of a client's own. server: the Spark
     Connect server that the console runs on, if it does.
     """
@@ -109,11 +108,7 @@ class QueryParts:
     live: LiveTables
     histories: BatchHistories
     queries: Queries
-    show_batch: Callable[[Result, int], None]
-    stages: Callable[[], bool]
-    times: Callable[[], bool]
-    generations: Callable[[], int]
-    staged_rate: Callable[[], int]
+    config: Config
     variant: Callable[[Any], Any] = field(default=_shared, kw_only=True)
     open_change: list[str] = field(default_factory=list, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
@@ -175,18 +170,17 @@ class QueryParts:
         """What planning may read: the catalog, the places of files and the current folder."""
         here = self.variables.get("here", "")
         place = os.path.abspath(here) if here else os.getcwd()
-        server = self.server()
-        stages, times = self.stages() and server is None, self.times() and server is None
+        server, preferences = self.server(), self.config.preferences
         conf = self.settings.start_conf()
         return Context(
             self.catalog,
             self.places,
             place,
-            stages=stages,
-            times=times,
+            stages=preferences["stages"] == "on" and server is None,
+            times=preferences["event_times"] == "on" and server is None,
             open_change=next(iter(self.open_change), ""),
             zone=conf.get("spark.sql.session.timeZone", ""),
-            staged_rate=self.staged_rate(),
+            staged_rate=preferences.count("staged_rate"),
             server=server,
             changed_language=changed_language(conf),
             extended=bool(conf.get(EXTENSIONS)) or server is not None,
@@ -226,7 +220,7 @@ class QueryParts:
         if len(rows.rows) == most:
             # There may be more rows, and Spark saves the state of a micro-batch only if all are computed.
             batch.write.format("noop").mode("append").save()
-        self.show_batch(replace(rows, notes=(Note("MICRO_BATCH", f"batch {batch_id}"),)), batch_id)
+        self.config.show_batch(replace(rows, notes=(Note("MICRO_BATCH", f"batch {batch_id}"),)), batch_id)
 
     def _keep_rows(self, name: str, frame: Any) -> None:
         """Add rows to a sink of a test."""
