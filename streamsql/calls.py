@@ -89,45 +89,35 @@ def lit(value: Any) -> Node:
     return Lit(value)
 
 
-def calls_in(program: Program) -> Iterator[Call]:
-    """Every call of a program, those inside of others too."""
+def nodes_in(program: Program) -> Iterator[Node]:
+    """Every node of a program, those inside of others too. A chain of calls may be of any length."""
     for step in program:
-        yield from _calls(step.node)
-
-
-def _calls(node: Node) -> Iterator[Call]:
-    inside: list[Node] = []
-    while isinstance(node, (Attr, Call)):
-        if isinstance(node, Call):
+        inside = [step.node]
+        while inside:
+            node = inside.pop()
             yield node
-            inside += [*node.args, *(value for _, value in node.kwargs)]
-        node = node.target if isinstance(node, Attr) else node.function
-    if isinstance(node, Function):
-        yield from calls_in((*node.body, Assign("", node.value)))
-    if isinstance(node, Lit) and isinstance(node.value, tuple):
-        inside += node.value
-    for part in inside:
-        yield from _calls(part)
+            if isinstance(node, Function):
+                yield from nodes_in((*node.body, Assign("", node.value)))
+            inside += reversed(_parts(node))
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    """The direct parts of a node; none of a function, which is a program."""
+    if isinstance(node, Attr):
+        return (node.target,)
+    if isinstance(node, Call):
+        return (node.function, *node.args, *(value for _, value in node.kwargs))
+    return node.value if isinstance(node, Lit) and isinstance(node.value, tuple) else ()
+
+
+def calls_in(program: Program) -> Iterator[Call]:
+    """Every call of a program."""
+    return (node for node in nodes_in(program) if isinstance(node, Call))
 
 
 def variables_in(program: Program) -> frozenset[str]:
     """The names that a program reads: its own variables, and those that its surroundings define."""
-    return frozenset(name for step in program for name in _variables(step.node))
-
-
-def _variables(node: Node) -> Iterator[str]:
-    first, links = links_of(node)
-    if isinstance(first, Var):
-        yield first.name
-    elif isinstance(first, Function):
-        yield from variables_in((*first.body, Assign("", first.value)))
-    elif isinstance(first, Lit) and isinstance(first.value, tuple):
-        for part in first.value:
-            yield from _variables(part)
-    for link in links:
-        if isinstance(link, Call):
-            for part in (*link.args, *(value for _, value in link.kwargs)):
-                yield from _variables(part)
+    return frozenset(node.name for node in nodes_in(program) if isinstance(node, Var))
 
 
 def call(function: str, *args: Any, **kwargs: Any) -> Call:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from streamsql.calls import Attr, Lit, Program, calls_in, variables_in
+from streamsql.calls import Lit, Program, calls_in, variables_in
 from streamsql.language.lexical import WordsForSpark, words_for_spark
 
 SCALA = "2.13"
@@ -164,7 +164,7 @@ def _words_of(program: Program) -> WordsForSpark:
     names = {name.casefold() for name in variables_in(program)}
     texts: set[str] = set()
     for call in calls_in(program):
-        name = call.function.name if isinstance(call.function, Attr) else ""
+        name = call.method
         names.add(name.casefold())
         values = [v.value for v in (*call.args, *(v for _, v in call.kwargs)) if isinstance(v, Lit)]
         literals = [v for v in values if isinstance(v, str)]

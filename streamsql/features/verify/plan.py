@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from streamsql.calls import Assign, Attr, Call, Node, Program, Var, calls_in, lit
+from streamsql.calls import Assign, Call, Node, Program, Var, calls_in, lit
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Sink, is_staged
 from streamsql.errors import RuleFault, Span
@@ -67,7 +67,7 @@ def verify(statement: Verify, context: Context) -> Plan:
     steps, streams, functions = reading_steps(sources, lowered.shape)
     calls = calls_in((*sources.program, Assign("result", result)))
     sessions = any(op.window == "session_window" for op in lowered.shape.ops)
-    within = any(isinstance(c.function, Attr) and c.function.name == _WITHIN for c in calls)
+    within = any(call.method == _WITHIN for call in calls)
     if within or lowered.as_text or sources.views or any(op.kind == "stateful" for op in lowered.shape.ops):
         raise RuleFault(
             f"{query.name} cannot be verified: its SELECT does not run as a batch of DataFrame calls",
