@@ -67,6 +67,24 @@ def test_a_table_function_on_tables_and_streams(functions: Console) -> None:
 
 
 @pytest.mark.slow
+def test_running_queries_that_call_a_replaced_or_dropped_function_are_named(functions: Console) -> None:
+    functions.run(WORDS + SHOUT + create("letters", "words.Letters", "TABLE (letter STRING, place INT)"))
+    functions.run("CREATE LIVE TABLE loud AS SELECT shout(word) AS word FROM words;")
+    functions.run("CREATE LIVE TABLE spelled AS SELECT letter FROM words, LATERAL letters(word);")
+    [note] = functions.run(SHOUT)[-1].notes
+    assert (note.code, note.text) == (
+        "OLD_DEFINITION",
+        "loud still runs with the scalar function shout as it was before: "
+        "STOP QUERY loud; START QUERY loud; starts with the new one",
+    )
+    [note] = functions.run("DROP FUNCTION letters;")[-1].notes
+    assert (note.code, note.text) == (
+        "OLD_DEFINITION",
+        "spelled still calls letters, and cannot be started again without it",
+    )
+
+
+@pytest.mark.slow
 def test_functions_over_series(functions: Console) -> None:
     functions.run(WORDS)
     for name, returns in (("plus_one", "INT"), ("twice", "INT"), ("spread", "DOUBLE"), ("largest", "INT")):

@@ -14,7 +14,7 @@ from streamsql.definitions import Function, OfSpark, Sink, Stream, is_staged
 from streamsql.errors import InputFault, Note, RuleFault, StreamsqlError
 from streamsql.feature_registry import extensions
 from streamsql.guard import informing
-from streamsql.language.spark_definitions import definition_of
+from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Option, Statement
 from streamsql.language.statements.query import DropQuery
@@ -30,10 +30,9 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import UNKNOWN_FORMAT, translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.old_definitions import (
-    callers_of_function,
     go_on,
-    readers_of_stream,
     still_called,
+    users_of,
 )
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.charsets import check_charsets
@@ -69,7 +68,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     if entry.connector and connector(Name(entry.connector)).received:
         for prepare in extensions("received stream"):
             prepare(parts, entry, statement)
-    before = informing(lambda: readers_of_stream(parts, name), [])
+    before = informing(lambda: users_of(parts, Definition(name, kind="stream")), [])
     notes = (*notes, *go_on(before, f"the stream {name}"))
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
     parts.update(plan.applied)
@@ -246,7 +245,7 @@ def _define_function(parts: SessionParts, plan: plans.DefineFunction, statement:
     if plan.exists(parts.catalog):
         return Done(message=f"function {plan.function.name} already exists")
     others = [f for k, f in parts.catalog.functions.items() if k != key]
-    before = informing(lambda: callers_of_function(parts, key), [])
+    before = informing(lambda: users_of(parts, Definition(key, kind="function")), [])
     entry = parts.modules.find(plan.function, plan.target, parts.variables.get("here", ""), others)
     parts.update(replace(plan, function=entry).applied)
     what = WHAT[entry.kind]

@@ -30,23 +30,15 @@ _OF_CHECKPOINT = (
 _SHOWN = 5
 
 
-def readers_of_stream(parts: SessionParts, name: str) -> list[str]:
-    """The running queries that read a stream; none if it is not in the catalog."""
-    if name.casefold() not in parts.catalog.streams:
-        return []
-    return _running(parts, (query.name for query in queries_over(name, parts.catalog)))
-
-
 def users_of(parts: SessionParts, defines: Definition) -> list[str]:
-    """The running queries that use the view or function in SQL that a statement replaces or drops, or the
+    """The running queries that use the stream, view or function that a statement replaces or drops, or the
     table that it drops.
     """
     name = defines.creates or defines.drops
-    if defines.kind == "table" and defines.drops:
-        return _running(parts, _readers_of_table(parts, name))
-    if defines.kind not in ("view", "function") or not parts.catalog.definition_in_use(defines.kind, name):
-        return []
-    return _running(parts, (query.name for query in queries_over(name, parts.catalog)))
+    if defines.kind == "table":
+        return _running(parts, _readers_of_table(parts, name)) if defines.drops else []
+    in_use = parts.catalog.definition_in_use(defines.kind, name)
+    return _running(parts, (query.name for query in queries_over(name, parts.catalog))) if in_use else []
 
 
 def without_definition(parts: SessionParts, defines: Definition, users: list[str]) -> tuple[Note, ...]:
@@ -63,9 +55,9 @@ def without_definition(parts: SessionParts, defines: Definition, users: list[str
     return go_on([user for user in users if user not in following], f"the {defines.kind} {name}")
 
 
-def _without(users: list[str], name: str) -> tuple[Note, ...]:
+def _without(users: list[str], name: str, verb: str = "use") -> tuple[Note, ...]:
     """A note about running queries that use what is gone."""
-    use = f"{', '.join(users)} still use{'s' if len(users) == 1 else ''} {name}"
+    use = f"{', '.join(users)} still {verb}{'s' if len(users) == 1 else ''} {name}"
     return (Note("OLD_DEFINITION", f"{use}, and cannot be started again without it"),) if users else ()
 
 
@@ -83,28 +75,11 @@ def after_statement(parts: SessionParts, text: str) -> tuple[Note, ...]:
     return tuple(n for name, replaced in written for n in with_table(parts, name, replaced=replaced))
 
 
-def callers_of_function(parts: SessionParts, name: str) -> list[str]:
-    """The running queries that call a function."""
-    called = name.casefold()
-    return _running(
-        parts,
-        (
-            running.name
-            for running in list(parts.queries.all.values())
-            if any(f.name.casefold() == called for f in running.plan.reads.functions)
-        ),
-    )
-
-
 def still_called(parts: SessionParts, plan: Drop) -> tuple[Note, ...]:
-    """Notes about the running queries that call a function which is dropped."""
-    notes = []
-    for field, function in plan.entries:
-        names = callers_of_function(parts, function) if field == "functions" else []
-        if names:
-            call = f"{', '.join(names)} still call{'s' if len(names) == 1 else ''} {function}"
-            notes.append(Note("OLD_DEFINITION", f"{call}, and cannot be started again without it"))
-    return tuple(notes)
+    """Notes about the running queries that call a function written in Python which is dropped."""
+    names = [name for field, name in plan.entries if field == "functions"]
+    users = ((name, users_of(parts, Definition(drops=name, kind="function"))) for name in names)
+    return tuple(note for name, callers in users for note in _without(callers, name, "call"))
 
 
 def with_setting(parts: SessionParts, key: str) -> tuple[Note, ...]:
