@@ -188,15 +188,18 @@ def _that_fit(widths: list[int], room: int) -> list[int | None]:
 
 class TableBlocks:
     """A table of blocks of rows. The first rows decide how wide its columns are; where a later value is
-    wider, the header is drawn again with the new widths.
+    wider, the header is drawn again with the new widths. more_digits: by which later numbers may be longer.
     """
 
-    def __init__(self, columns: tuple[str, ...], numeric: tuple[bool, ...], style: Style) -> None:
+    def __init__(
+        self, columns: tuple[str, ...], numeric: tuple[bool, ...], style: Style, more_digits: int = 0
+    ) -> None:
         self.style = style
+        self.more_digits = more_digits
         self.right = numeric or (False,) * len(columns)
         self.names = [cut(visible(c), style.max_cell) for c in columns]
         self.widths = [cells(name) + 2 for name in self.names]
-        self.cut = False
+        self.cut = self.names != list(map(visible, columns))
         self.outline: Outline | None = None
 
     def texts(self, rows: Iterable[Values]) -> list[list[str]]:
@@ -222,7 +225,7 @@ class TableBlocks:
         if self.outline is None and body:
             longest = [max(map(cells, column)) for column in zip(*body, strict=True)]
             self.widths = [
-                max(width, length + MORE_DIGITS) if right else width
+                max(width, length + self.more_digits) if right else width
                 for width, length, right in zip(self.widths, longest, self.right, strict=True)
             ]
         header = list[str]()

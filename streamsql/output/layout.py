@@ -13,7 +13,7 @@ from streamsql.config.preferences import PREFIX
 from streamsql.errors import Cancelled, Note
 from streamsql.output.control_characters import harmless
 from streamsql.output.document import Document, Style
-from streamsql.output.drawn_tables import BLOCK, TableBlocks, blocks, draw
+from streamsql.output.drawn_tables import BLOCK, MORE_DIGITS, TableBlocks, blocks, draw
 from streamsql.output.info_tables import info_document, is_properties, prose, readable
 from streamsql.output.line_breaks import wrap
 from streamsql.output.row_formats import FORMATS, RAW
@@ -45,22 +45,17 @@ class RowReader:
     def first(self) -> Rows:
         """The rows of the first block; of a result in memory all."""
         result = self.result
-        if isinstance(result, Rows):
-            return result
-        return Rows((), result.columns, result.first[:BLOCK], result.numeric)
+        return self.of(result.rows if isinstance(result, Rows) else result.first[:BLOCK])
 
     def all(self) -> Rows:
         """All rows; those of a stream as an iterator."""
-        result = self.result
-        if isinstance(result, Rows):
-            self.count, self.over = len(result.rows), True
-            return result
+        if isinstance(self.result, Rows):
+            self.count, self.over = len(self.result.rows), True
+            return self.result
         return self.of(chain.from_iterable(self.blocks()))
 
     def of(self, rows: Iterable[Values]) -> Rows:
         """Some of the rows, as a table."""
-        if isinstance(self.result, Rows):
-            return replace(self.result, rows=cast(Sequence[Values], rows))
         return Rows((), self.result.columns, cast(Sequence[Values], rows), self.result.numeric)
 
     def blocks(self) -> Iterator[Sequence[Values]]:
@@ -151,15 +146,12 @@ class Layout:
             return info
         self._make_readable(reader)
         notes = list[Note]()
-        if self.width:
-            return self._with_footer(Document(self._in_window(reader, notes), notes), reader)
-        return self._with_footer(Document(self._for_file(reader)), reader)
+        lines = self._in_window(reader, notes) if self.width else self._for_file(reader)
+        return self._with_footer(Document(lines, notes), reader)
 
     def for_pager(self, reader: RowReader) -> Document:
         """All rows and columns of a result, for the pager, which gets those of a stream as it reads."""
         self._make_readable(reader)
-        if isinstance(reader.result, Rows):
-            return self._with_footer(self._in_full(reader.all()), reader)
         notes = list[Note]()
         return self._with_footer(Document(self._for_pager(reader, notes), notes), reader)
 
@@ -191,23 +183,17 @@ class Layout:
         wide = bool(first.rows) and self.format == "table" and 0 < self.room < draw(first, self.style).width
         return self.formatted(reader.all(), "vertical" if wide else self.format)
 
-    def _in_full(self, rows: Rows) -> Document:
-        if self.format != "table":
-            return Document(list(self.formatted(rows)))
-        drawn = draw(rows, self.style)
-        if drawn.width > self.width and self.auto and rows.rows:
-            return Document(list(self.formatted(rows, "vertical")))
-        return Document(drawn.lines, [self._cut()] if drawn.cut else [])
-
     def _for_pager(self, reader: RowReader, notes: list[Note]) -> Iterator[str]:
         if self.format != "table":
             yield from self.formatted(reader.all())
             return
-        table = TableBlocks(reader.result.columns, reader.result.numeric, self.style)
+        result = reader.result
+        more_digits = 0 if isinstance(result, Rows) else MORE_DIGITS
+        table = TableBlocks(result.columns, result.numeric, self.style, more_digits)
         unread = reader.blocks()
         first = next(unread, ())
         lines = table.block(first)
-        if table.width > self.width and self.auto:
+        if table.width > self.width and self.auto and first:
             yield from self.formatted(reader.of(chain(first, chain.from_iterable(unread))), "vertical")
             return
         yield from lines
