@@ -41,6 +41,12 @@ class Amount:
 NONE = Amount()
 
 
+def lost_rows(late: Amount, malformed: Amount) -> list[str]:
+    """The rows that were dropped, in words: a text for each kind of which there are any."""
+    kinds = ((late, late.of("late row")), (malformed, f"{malformed} malformed"))
+    return [text for amount, text in kinds if amount]
+
+
 @dataclass(frozen=True)
 class Account:
     """What became of the rows that a query has read.
@@ -87,8 +93,7 @@ class Account:
 
     def line(self) -> str:
         """The account in one line, what was lost first: `1 malformed, 8 rows in, 3 rows out`."""
-        parts = [(self.late.of("late row"), self.late), (f"{self.malformed} malformed", self.malformed)]
-        texts = [text for text, amount in parts if amount] + [f"{self.read.of('row')} in"]
+        texts = [*lost_rows(self.late, self.malformed), f"{self.read.of('row')} in"]
         texts += [] if self.out is None else [f"{self.out.of('row')} out"]
         return ", ".join([*texts, *([Amount(self.held).of("state row")] if self.held else [])])
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from streamsql.errors import cells
 from streamsql.output.cells import cut, short
@@ -11,13 +13,14 @@ from streamsql.output.control_characters import visible
 from streamsql.output.document import Style
 from streamsql.output.drawn_tables import draw
 from streamsql.output.line_breaks import wrap
-from streamsql.query_facts import QueryFacts
+from streamsql.query_facts import QueryFacts, lost_rows
 from streamsql.results import Live, Rows, Snapshot, counted
 
 AROUND = 4
 """The lines of a table beside its rows: three rulers and the header."""
 CHARTED = 100_000
 """The newest rows that a chart is drawn of; with more the footer says so."""
+SEPARATOR = " · "
 BESIDE_ERROR = 40
 """The cells of a footer that the number of rows and the keys take beside an error."""
 
@@ -110,8 +113,8 @@ def _wrapped(lines: tuple[str, ...], width: int, height: int) -> list[str]:
 def _whole_parts(line: str, width: int) -> list[str]:
     """A line of parts with separators as lines that begin and end with whole parts."""
     lines = [""]
-    for part in line.split(" · "):
-        longer = f"{lines[-1]} · {part}" if lines[-1] else part
+    for part in line.split(SEPARATOR):
+        longer = f"{lines[-1]}{SEPARATOR}{part}" if lines[-1] else part
         if cells(longer) <= width:
             lines[-1] = longer
         else:
@@ -236,11 +239,7 @@ def _of_query(
 
 def _lost(facts: QueryFacts) -> list[tuple[int, str]]:
     """The rows that the query dropped, which the footer tells first, at any width."""
-    late, malformed = facts.account.late, facts.account.malformed
-    return [
-        *([(NEVER_CUT, late.of("late row"))] if late else ()),
-        *([(NEVER_CUT, f"{malformed} malformed")] if malformed else ()),
-    ]
+    return [(NEVER_CUT, lost) for lost in lost_rows(facts.account.late, facts.account.malformed)]
 
 
 def _error(facts: QueryFacts) -> str:
@@ -252,20 +251,34 @@ NEVER_CUT = -1
 """The rank of a part that is shown at any width."""
 
 
+Part = TypeVar("Part", bound="tuple[Any, ...]")
+
+
+def that_fit(
+    parts: Sequence[Part], width: int, stays: Callable[..., bool] = lambda *part: False
+) -> list[Part]:
+    """The parts, each with its rank and text, that fit a line: without room the last one of the highest rank
+    goes, unless it stays or is the only one.
+    """
+    shown = list(parts)
+    while len(shown) > 1 and cells(SEPARATOR.join(part[1] for part in shown)) > width:
+        at = max(range(len(shown)), key=lambda at: (shown[at][0], at))
+        if stays(*shown[at]):
+            break
+        del shown[at]
+    return shown
+
+
 def one_line(parts: list[tuple[int, str]], width: int) -> str:
     """Parts in one line without control characters. Where it is too long, the highest ranks are left out,
     then "running", and then the longest part is cut, but none of rank NEVER_CUT: the last part is the key
     that leaves the view.
     """
     parts = [(rank, visible(text)) for rank, text in parts]
-    while len(parts) > 1 and cells(" · ".join(text for _, text in parts)) > width:
-        rank, last = max((rank, at) for at, (rank, _) in enumerate(parts))
-        if rank == 0 or (rank == 1 and parts[last][1] != "running"):
-            break
-        del parts[last]
+    parts = that_fit(parts, width, lambda rank, text: rank == 0 or (rank == 1 and text != "running"))
     texts = [text for _, text in parts]
-    over = cells(" · ".join(texts)) - width
+    over = cells(SEPARATOR.join(texts)) - width
     longest = max(range(len(texts)), key=lambda at: (parts[at][0] != NEVER_CUT, cells(texts[at])))
     if over > 0:
         texts[longest] = cut(texts[longest], max(1, cells(texts[longest]) - over))
-    return cut(" · ".join(texts), width)
+    return cut(SEPARATOR.join(texts), width)

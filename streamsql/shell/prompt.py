@@ -63,16 +63,6 @@ class _Completer(Completer):
             yield Completion(candidate.text, -candidate.length, display_meta=candidate.kind)
 
 
-def _that_fit(parts: list[tuple[int, str, str]], width: int) -> StyleAndTextTuples:
-    """The parts of the toolbar, (rank, style, text), that fit the window; the highest rank goes first."""
-    while len(parts) > 1 and sum(len(text) + 3 for _, _, text in parts) > width:
-        parts.remove(max(reversed(parts), key=lambda part: part[0]))
-    line: StyleAndTextTuples = [("", " ")]
-    for number, (_, style, text) in enumerate(parts):
-        line += [("", " · " if number else ""), (style, text)]
-    return line
-
-
 class Prompt:
     """A prompt with its session.
 
@@ -134,16 +124,7 @@ class Prompt:
             self.prompt.app.invalidate()
         except BaseException as error:
             self._failure = error
-            self._end_prompt()  # which raises it
-            loop = self.prompt.app.loop
-            if loop is not None:
-                loop.call_soon_threadsafe(self._give_up)
-
-    def _give_up(self) -> None:
-        """End the prompt with the error that the session could not be opened for."""
-        assert self._failure is not None
-        if self.prompt.app.is_running and not self.prompt.app.is_done:
-            self.prompt.app.exit(exception=self._failure)
+            self._end_prompt()  # then `desk` raises it
 
     def desk(self) -> Desk:
         """The statement runner of the prompt; waits until the session is open."""
@@ -264,29 +245,28 @@ class Prompt:
         desk = self._desk
         if desk is None:
             return [("", " starting…")]
+        from streamsql.output.live_frames import SEPARATOR, that_fit
+        from streamsql.query_facts import lost_rows
+        from streamsql.results import counted
+
         facts = desk.session.summary()
-        parts: list[tuple[int, str, str]] = []
-        if facts.late:
-            parts.append((0, "class:failed", facts.late.of("late row")))
-        if facts.malformed:
-            parts.append((0, "class:failed", f"{facts.malformed} malformed"))
-        parts.append((0, "", facts.server or facts.spark))
-        parts.append((1, "", f"{facts.running} running"))
+        parts = [(0, lost, "class:failed") for lost in lost_rows(facts.late, facts.malformed)]
+        parts += [(0, facts.server or facts.spark, ""), (1, f"{facts.running} running", "")]
         if rate := round(facts.rate):
-            parts.append((4, "", f"{rate:,} row{'' if rate == 1 else 's'}/s"))
+            parts.append((4, f"{counted(rate, 'row')}/s", ""))
         if facts.failed:
-            parts.append((1, "class:failed", f"{facts.failed} FAILED"))
+            parts.append((1, f"{facts.failed} FAILED", "class:failed"))
         if facts.change:
-            parts.append((1, "", f"change {facts.change} is open"))
+            parts.append((1, f"change {facts.change} is open", ""))
         if facts.staged:
-            parts.append((3, "", f"{facts.staged[0]} staged {facts.staged[1]} %"))
+            parts.append((3, f"{facts.staged[0]} staged {facts.staged[1]} %", ""))
         if facts.silent:
-            parts.append((3, "", f"{facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;"))
+            parts.append((3, f"{facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;", ""))
         if facts.stale:
             from streamsql.runtime.engine.moments import brief
 
-            parts.append((2, "class:failed", f"{facts.stale[0]}: {brief(facts.stale[1])} behind"))
-            parts.append((4, "", "SHOW LIVE TABLES;"))
+            parts.append((2, f"{facts.stale[0]}: {brief(facts.stale[1])} behind", "class:failed"))
+            parts.append((4, "SHOW LIVE TABLES;", ""))
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
         lines, rank = self.prompt.default_buffer.text.split("\n"), 5
@@ -294,7 +274,10 @@ class Prompt:
             sign, rank = open_sign(lines), 0
             what = "the comment" if sign == "*" else f"the quote {sign}"
             modes = f"{what} is not closed" if sign else "; and Enter run it"
-        return _that_fit([*parts, (rank, "", modes), (6, "", "HELP;")], window().columns)
+        line: StyleAndTextTuples = [("", " ")]
+        for _, text, style in that_fit([*parts, (rank, modes, ""), (6, "HELP;", "")], window().columns - 3):
+            line += [(style, text), ("", SEPARATOR)]
+        return line[:-1]
 
     # ---- the loop -------------------------------------------------------------------------
 
