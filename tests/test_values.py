@@ -381,6 +381,13 @@ def test_a_type_that_is_switched_off_is_said(console: Console) -> None:
     ]
 
 
+def test_many_rows_with_a_time_beside_an_interval(console: Console) -> None:
+    select = "SELECT id, TIME '12:34:56' AS t, INTERVAL '1-2' YEAR TO MONTH AS i, named_struct('a', 1, 'a', 2) AS s"
+    rows = console.rows(f"{select} FROM range(0, 3000, 1, 1);")
+    assert len(rows) == 3000
+    assert rows[:2] == console.rows(f"{select} FROM range(2);")
+
+
 def test_keys_of_a_live_table(console: Console) -> None:
     """Values that Spark's GROUP BY takes for one are one key, others are different ones."""
     console.run(

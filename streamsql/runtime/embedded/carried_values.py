@@ -142,7 +142,7 @@ def in_carried_form(frame: Any) -> Any:
         return frame
     apart = frame.toDF(*(f"c{number}" for number in range(len(types))))  # a name may occur twice
     parts = [
-        rebuilt(field.dataType, apart[name], carried).cast(kind)
+        apart[name] if kind == field.dataType else rebuilt(field.dataType, apart[name], carried).cast(kind)
         for name, field, kind in zip(apart.columns, schema.fields, types, strict=True)
     ]
     return apart.select(*parts).toDF(*schema.names)
