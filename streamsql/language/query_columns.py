@@ -147,11 +147,9 @@ class QueryColumns:
             if isinstance(scope.expression, exp.SetOperation) and scope.set_operation_scopes:
                 self._columns_by_scope[id(scope)] = self._outputs(scope.set_operation_scopes[0])
             elif isinstance(scope.expression, exp.Select):
-                self._columns_by_scope[id(scope)] = self._selected(scope)
+                items = (self._of_item(item, scope) for item in scope.expression.expressions)
+                self._columns_by_scope[id(scope)] = _joined(items)
         return self._columns_by_scope[id(scope)]
-
-    def _selected(self, scope: Any) -> Columns:
-        return _joined(self._of_item(item, scope) for item in scope.expression.expressions)
 
     def _of_item(self, item: Any, scope: Any) -> Columns:
         star = item.this if isinstance(item, exp.Column) else item

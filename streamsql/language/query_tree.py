@@ -276,8 +276,10 @@ class Query:
         """All function calls in the query."""
         if self.tree is None:
             return tuple(unread_query.calls_of_tokens(self.tokens))
-        inner = [c for own in self.own for c in unread_query.calls_of_tokens(_inside(self.tokens, own.span))]
-        calls = [*calls_in(self.nodes, self.text), *inner]
+        calls = calls_in(self.nodes, self.text)
+        for own in self.own:
+            inside = [t for t in self.tokens if own.span.start <= t.start and t.end <= own.span.end]
+            calls += unread_query.calls_of_tokens(inside)
         return tuple(sorted(set(calls), key=lambda c: c.span.start))
 
     @cached_property
@@ -329,7 +331,3 @@ class Query:
             quoted = quote_name(name)
             out = out[: span.start] + quoted.ljust(span.end - span.start) + out[span.end :]
         return out
-
-
-def _inside(tokens: tuple[Token, ...], span: Span) -> tuple[Token, ...]:
-    return tuple(t for t in tokens if span.start <= t.start and t.end <= span.end)

@@ -103,18 +103,12 @@ class _Reader:
         open_value = (self.in_list and not comma) or self.setting
         if not (value.kind == "string" or open_value) or not is_secret_key(key):
             return after
-        if (
-            assigned
-            and self.query
-            and not (self.in_list or self.setting or "=>" in self._signs(after, equals))
-        ):
+        named = "=>" in (t.text for t in self.tokens[after:equals])
+        if assigned and self.query and not (self.in_list or self.setting or named):
             return after
         if comma and value.kind != "string":
             return after
         return self._hide_rest(equals) if open_value else self._hide_strings(equals)
-
-    def _signs(self, start: int, end: int) -> set[str]:
-        return {t.text for t in self.tokens[start:end]}
 
     def _whole_key(self, at: int) -> tuple[str, int]:
         """The key that starts at a token, such as a.`b`.c-d, and the index of the next token."""

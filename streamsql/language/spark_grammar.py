@@ -214,7 +214,7 @@ def _of_token(token: Token, before: str, switches: Switches) -> Iterable[int | N
     if kind == "sign":
         return (words[text],) if text in words and text not in _ADJACENT else _of_signs(text, before)
     if kind == "number":
-        return (_class_of_number(text, kinds),)
+        return (next((kinds[name] for form, name in _NUMBERS if form.match(text.upper())), None),)
     if kind == "string":
         return _of_string(text, kinds, switches)
     if kind == "hint":
@@ -243,10 +243,6 @@ def _of_hint(text: str, switches: Switches) -> Iterator[int | None]:
     yield words["/*+"]
     yield from inside[0] if inside else (None,)
     yield words["*/"]
-
-
-def _class_of_number(text: str, kinds: dict[str, int]) -> int | None:
-    return next((kinds[kind] for form, kind in _NUMBERS if form.match(text.upper())), None)
 
 
 def _of_string(text: str, kinds: dict[str, int], switches: Switches) -> Iterable[int | None]:

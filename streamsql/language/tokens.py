@@ -167,14 +167,9 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
             lenient = closed is None  # one pass over the rest of the script tells it of all
             end = closed or _end_of_compound(tokens, at, lenient=True) or len(tokens)
         else:
-            end = _next_end(tokens, at)
+            end = next((n for n in range(at, len(tokens)) if tokens[n].text == ";"), len(tokens))
         yield Piece(tokens[at:end], end < len(tokens))
         at = end + 1
-
-
-def _next_end(tokens: list[Token], at: int) -> int:
-    """The position of the next `;`, or the end."""
-    return next((n for n in range(at, len(tokens)) if tokens[n].text == ";"), len(tokens))
 
 
 def _is_compound(tokens: list[Token], at: int) -> bool:

@@ -45,13 +45,9 @@ def _written(text: str) -> Any:
     return exp.Var(this=text)
 
 
-def _arguments(node: Any) -> tuple[str, str]:
-    return sql_of(node.this), sql_of(node.expression)
-
-
 def _call(form: str) -> Callable[[Any], str]:
     """A form with {0} and {1} for the operands of a node."""
-    return lambda node: form.format(*_arguments(node))
+    return lambda node: form.format(sql_of(node.this), sql_of(node.expression))
 
 
 def _comprehension(node: Any) -> str | None:

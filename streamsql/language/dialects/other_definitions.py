@@ -277,7 +277,8 @@ def _statement(parts: _Definition) -> str:
         elif key == "connector":
             raise SyntaxFault(
                 f"there is no connector {value}",
-                hint=did_you_mean(value, _connectors()) or "SHOW CONNECTORS; lists them",
+                hint=did_you_mean(value, [v for k, v, _ in _options() if k == "connector" and v])
+                or "SHOW CONNECTORS; lists them",
                 code="OTHER_CONSOLE",
             )
         elif form.startswith("FORMAT "):
@@ -351,10 +352,6 @@ def _event_time(parts: _Definition) -> str:
             return f"{call}({name}, {quote(pattern)}) AS {quote_name(parts.time + '_time')}"
         return f"{call}({name}) AS {quote_name(parts.time + '_time')}"
     return name
-
-
-def _connectors() -> list[str]:
-    return [value for key, value, _ in _options() if key == "connector" and value]
 
 
 def own_options(text: str) -> str:

@@ -87,11 +87,8 @@ def _begins_query(tokens: Sequence[Token], at: int) -> bool:
     words = [t.upper for t in tokens[at + 1 : at + 3]]
     if words[:1] == ["RECURSIVE"] or words[1:] == ["AS"]:
         return True
-    return words[1:] == ["("] and _after(tokens, at + 2) == ["AS"]
-
-
-def _after(tokens: Sequence[Token], at: int) -> list[str]:
-    return [t.upper for t in tokens[closing(tokens, at) + 1 :][:1]]
+    behind = [t.upper for t in tokens[closing(tokens, at + 2) + 1 :][:1]]
+    return words[1:] == ["("] and behind == ["AS"]
 
 
 def _level(tokens: Sequence[Token]) -> Iterator[Piece]:
