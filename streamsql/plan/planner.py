@@ -198,8 +198,8 @@ def _function(statement: DropFunction | DescribeFunction, context: Context) -> P
 
 
 def _explain(statement: ExplainStatement, context: Context) -> Plan:
-    if statement.query_name:
-        return _explained(statement, start_query(StartQuery(name=statement.query_name), context))
+    if statement.name:
+        return _explained(statement, start_query(StartQuery(name=statement.name), context))
     assert statement.body
     return _explained(statement, plan(statement.body, context))
 

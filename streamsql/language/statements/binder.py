@@ -233,6 +233,7 @@ def _returned_type(node: Node, source: Source) -> str:
     return one_line(source, kind)
 
 
+_MODES = ("PYSPARK", "LOGICAL", "EXTENDED", "FORMATTED", "COST", "CODEGEN")
 FIELDS: dict[str, Reader] = {
     "name": _name,
     "targets": _names("Target"),
@@ -277,6 +278,7 @@ FIELDS: dict[str, Reader] = {
     "returns": _returned_type,
     "error_code": _named("String"),
     "to": _event_time,
+    "mode": lambda node, source: next((mode.lower() for mode in _MODES if node.has(mode)), ""),
     "words": lambda node, source: tuple(word.value.upper() for word in node.all("Word")),
     "owner": lambda node, source: owner_of(node),
     "names": lambda node, source: tuple(name_of(named.parts[0]) for named in node.all("StagedName")),
