@@ -28,7 +28,7 @@ def restart(evidence: Evidence, begins: str = "") -> str:
     if evidence.plan.transient:
         return join(evidence.query.text)
     name = quote_name(evidence.name)
-    if begins == "FROM BEGINNING" and _files(evidence):
+    if begins == "FROM BEGINNING" and _logging_sinks(evidence):
         return join(f"DROP QUERY {name}", _into_a_new_folder(evidence, evidence.query.text))
     stop = f"STOP QUERY {name}" if evidence.goes_on else ""
     return join(stop, f"START QUERY {name} {begins}".rstrip())
@@ -92,7 +92,7 @@ def requeried(evidence: Evidence, text: str, mode: str = "") -> str:
     if query.together:
         return ""
     drop = f"DROP QUERY {quote_name(evidence.name)}"
-    return join(drop, _into_a_new_folder(evidence, text) if _files(evidence) else query.sql())
+    return join(drop, _into_a_new_folder(evidence, text) if _logging_sinks(evidence) else query.sql())
 
 
 def shown_now(evidence: Evidence) -> str:
@@ -189,22 +189,18 @@ def computed(stream: Stream, name: str, expression: str) -> Stream:
     return replace(stream, watermark=Watermark(Name(name), delay, Fragment(expression)))
 
 
-def _files(evidence: Evidence) -> bool:
-    """Whether a sink keeps a log of what was written, so that a new checkpoint cannot write there."""
+def _logging_sinks(evidence: Evidence) -> list[Sink]:
+    """The sinks that keep a log of what was written, so that a new checkpoint cannot write there."""
     sinks = [t.sink for t in evidence.plan.targets if t.sink.connector != "table"]
-    return any(connector(Name(s.connector)).keeps_log for s in sinks)
+    return [sink for sink in sinks if connector(Name(sink.connector)).keeps_log]
 
 
 def _into_a_new_folder(evidence: Evidence, text: str) -> str:
-    """The query with sinks of its own: see `_files`."""
-    sinks, names = [], []
-    for target in evidence.plan.targets:
-        sink = target.sink
-        if sink.connector != "table" and connector(Name(sink.connector)).keeps_log:
-            sink = _beside(sink, evidence)
-            sinks.append(sink.sql())
-        names.append(sink.name)
-    return join(*sinks, replace(evidence.query, sinks=tuple(names), text=text, checkpoint="").sql())
+    """The query with sinks of its own: see `_logging_sinks`."""
+    own = {sink.name: _beside(sink, evidence) for sink in _logging_sinks(evidence)}
+    names = tuple(own.get(target.sink.name, target.sink).name for target in evidence.plan.targets)
+    query = replace(evidence.query, sinks=names, text=text, checkpoint="")
+    return join(*(sink.sql() for sink in own.values()), query.sql())
 
 
 def _beside(sink: Sink, evidence: Evidence) -> Sink:

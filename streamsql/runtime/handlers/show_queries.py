@@ -380,18 +380,18 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
     running = parts.queries.all.get(query.name.casefold())
     rows, zone = [], session_zone(parts)
     for r in running.progress(statement.last) if running else []:
-        state = r.get("stateOperators", [])
+        account = account_of(r)
         rows.append(
             (
                 r.get("batchId"),
-                _second(r.get("timestamp"), zone),
+                _to_second(millis(r.get("timestamp")), zone),
                 r.get("numInputRows"),
                 _rate(r.get("processedRowsPerSecond")),
                 r.get("durationMs", {}).get("triggerExecution"),
-                "" if watermark_of(r) is None else to_second(watermark_of(r) or 0, zone),
-                sum(o.get("numRowsTotal", 0) for o in state),
-                account_of(r).late.value,
-                account_of(r).malformed.value,
+                _to_second(watermark_of(r), zone),
+                account.held,
+                account.late.value,
+                account.malformed.value,
             )
         )
     columns = (
@@ -403,10 +403,8 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
 _PROGRESS = ("late rows", "malformed", "batch", "rows in", "ms", "rows/s", "watermark", "state rows", "time")
 
 
-def _second(moment: Any, zone: str) -> str:
-    """A time of Spark's reports, to the second."""
-    at = millis(moment)
-    return "" if at is None else to_second(at, zone)
+def _to_second(moment: int | None, zone: str) -> str:
+    return "" if moment is None else to_second(moment, zone)
 
 
 DIRECT: Answers = {
