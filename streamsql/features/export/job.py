@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-from streamsql.calls import Assign, Program, Var, variables_in
+from streamsql.calls import Assign, Call, Program, Var, variables_in
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.option_values import check_secrets, in_full
 from streamsql.connectors.packages import Package, needed
 from streamsql.definitions import Function, Sink, Stream, is_staged
-from streamsql.features.export.job_arguments import JobArguments, stored_rows
+from streamsql.features.export.job_arguments import JobArguments
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.spark_definitions import path_in_options
 from streamsql.language.statements.base import Statement
@@ -57,13 +57,13 @@ def job_of(plan: Run, file: str, parts: SessionParts) -> Job:
     """The job of a query. Raises EngineFault when a secret was not kept in the workspace."""
     context = parts.context()
     arguments = JobArguments(parts.places)
-    source = ProgramSource(
-        plan,
-        context,
-        arguments.rewrite,
-        lambda run: _mode_of(run, parts),
-        lambda table: stored_rows(arguments, table.name, rows_variable(table.name)),
-    )
+
+    def stored(table: Sink) -> Program:
+        """The step that keeps the rows of a live table in a folder."""
+        rows, folder = Var(rows_variable(table.name)), arguments.rows_of(table.name).node
+        return (Assign("", Call(Var("persist_rows"), (rows, folder))),)
+
+    source = ProgramSource(plan, context, arguments.rewrite, lambda run: _mode_of(run, parts), stored)
     runs = (*source.feeding, plan)
     streaming = {run.query.name: run.query.checkpoint for run in runs if not run.query.inputs}
     entries = _entries(runs)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, with_parts
+from streamsql.calls import Attr, Call, Lit, Node, Program, Var, with_parts
 from streamsql.connectors.base import OptionSpec, Places
 from streamsql.connectors.option_values import in_full
 from streamsql.connectors.registry import connector
@@ -69,12 +69,12 @@ class JobArguments:
     secrets: dict[tuple[str, str], str] = field(default_factory=dict)
     environment: dict[str, None] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
-    _arguments: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    _by_value: dict[str, Argument] = field(default_factory=dict)
 
     def begin(self, entries: Iterable[Stream | Sink], queries: dict[str, str]) -> None:
         """Set the streams and sinks of the program, and its queries."""
         self.queries = queries
-        self._arguments = _arguments_by_value(entries, self.places)
+        self._by_value = _arguments_by_value(entries, self.places)
 
     def rewrite(self, program: Program) -> Program:
         """A program with arguments and environment variables in the place of values."""
@@ -86,12 +86,12 @@ class JobArguments:
         alone = len(self.queries) == 1
         flag = CHECKPOINT if alone else f"{CHECKPOINT}-of-{_slug(query)}"
         text = f"the folder of the checkpoint of {query}; one that exists is resumed"
-        return self._add(flag, text, in_full(own) if own else None)
+        return self._add(Argument(flag, text, in_full(own) if own else None))
 
     def rows_of(self, table: str) -> Argument:
         """The argument of the folder that keeps a live table's rows."""
         text = f"the folder that keeps the rows of {table}; in memory only if it is not given"
-        return self._add(f"rows-of-{_slug(table)}", text, optional=True)
+        return self._add(Argument(f"rows-of-{_slug(table)}", text, optional=True))
 
     def ordered(self) -> list[Argument]:
         """All arguments, the checkpoints first."""
@@ -101,12 +101,12 @@ class JobArguments:
         """A SQL text whose characters at place are the argument of that flag."""
         start, end = place
         before, after = (part.replace("{", "{{").replace("}", "}}") for part in (text[:start], text[end:]))
-        argument = self._add(flag, f"the {flag.replace('-', ' ')}", in_full(text[start:end]))
+        argument = self._add(Argument(flag, f"the {flag.replace('-', ' ')}", in_full(text[start:end])))
         return Lit(f"{before}{{path}}{after}").call("format", path=argument.node)
 
-    def _add(self, flag: str, text: str, default: str | None = None, *, optional: bool = False) -> Argument:
-        argument = Argument(flag, text, default, optional)
-        number = 1
+    def _add(self, argument: Argument) -> Argument:
+        """The same argument, with another flag if one with other values has it."""
+        flag, number = argument.flag, 1
         while self.all.get(argument.flag, argument) != argument:
             number += 1
             argument = replace(argument, flag=f"{flag}-{number}")
@@ -150,10 +150,9 @@ class JobArguments:
         return self._filled(text, places, name)
 
     def _place(self, node: Node) -> Node:
-        if not (isinstance(node, Lit) and isinstance(node.value, str) and node.value in self._arguments):
-            return node
-        flag, text, default = self._arguments[node.value]
-        return self._add(flag, text, default).node
+        if isinstance(node, Lit) and isinstance(node.value, str) and node.value in self._by_value:
+            return self._add(self._by_value[node.value]).node
+        return node
 
     def _text(self, node: Lit) -> Node:
         self.environment |= dict.fromkeys(_REFERENCE.findall(node.value))
@@ -179,8 +178,8 @@ class JobArguments:
         return name
 
 
-def _arguments_by_value(entries: Iterable[Stream | Sink], places: Places) -> dict[str, tuple[str, str, str]]:
-    """(flag, help, default) of each path and address of the entries, by its value."""
+def _arguments_by_value(entries: Iterable[Stream | Sink], places: Places) -> dict[str, Argument]:
+    """The argument of each path and address of the entries, by its value."""
     users: dict[str, list[tuple[str, str, bool]]] = {}
     for entry in entries:
         for option, value, is_path in _options(entry, places):
@@ -191,7 +190,7 @@ def _arguments_by_value(entries: Iterable[Stream | Sink], places: Places) -> dic
         _, option, is_path = used[0]
         flag = _slug(option if len(names) > 1 else f"{names[0]}-{option}")
         default = in_full(value) if is_path else value
-        arguments[value] = (flag, f"the {option} of {', '.join(names)}", default)
+        arguments[value] = Argument(flag, f"the {option} of {', '.join(names)}", default)
     return arguments
 
 
@@ -217,8 +216,3 @@ def _text(value: str) -> str:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-") or "it"
-
-
-def stored_rows(arguments: JobArguments, table: str, rows: str) -> Program:
-    """The step that keeps the rows of a live table in a folder. rows: its variable."""
-    return (Assign("", Call(Var("persist_rows"), (Var(rows), arguments.rows_of(table).node))),)
