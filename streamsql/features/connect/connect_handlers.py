@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import evaluate, run, text_of
+from streamsql.calls import run, text_of
 from streamsql.connectors.option_values import check_secrets
-from streamsql.errors import EngineFault, InputFault, Note, StreamsqlError
+from streamsql.errors import EngineFault, Note, StreamsqlError
 from streamsql.features.connect.server_queries import PATIENCE, Other, ServerQueries
 from streamsql.features.connect.server_rows import ServerRows, ServerTables, follow
 from streamsql.guard import informing
 from streamsql.language.redaction import redact_any
-from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.live_table import DescribeLiveTable, ShowLiveTables
 from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
@@ -31,12 +31,14 @@ from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import parse_fault, translate
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.create_drop import shown_columns
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table, without_secrets
 from streamsql.runtime.handlers.live_results import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.program_source import program_text
-from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
+from streamsql.runtime.queries.drain import abort_note
+from streamsql.runtime.queries.run import BUSY, GOING_ON
 
 _NUMBERS = itertools.count(1)
 
@@ -128,27 +130,15 @@ class ConnectHandlers:
         if plan.exists(parts.catalog):
             return Done(message=f"stream {entry.name} already exists")
         if plan.infer is not None:
-            columns = self._inferred(parts, plan)
+            event_time = plan.stream.watermark
+            frame = plan.infer_times if event_time and plan.infer_times else plan.infer
+            columns = shown_columns(parts, replace(plan, infer=frame), statement)
             entry = replace(entry, columns=columns, inferred=True)
             listed = ", ".join(f"{c.name} {c.type}" for c in columns)
             text = f"columns of {entry.name}, as inferred and recorded: {listed}"
             notes = (Note("COLUMNS_INFERRED", text),)
         parts.update(replace(plan, stream=entry).applied)
         return Done(notes, f"stream {entry.name} created")
-
-    def _inferred(self, parts: SessionParts, plan: plans.DefineStream) -> tuple[Column, ...]:
-        assert plan.infer is not None
-        event_time = plan.stream.watermark
-        frame = plan.infer_times if event_time is not None and plan.infer_times is not None else plan.infer
-        fields = evaluate(frame, parts.env(())).schema.fields
-        if not fields:
-            raise InputFault(
-                f"the columns of {plan.stream.name} cannot be inferred: there are no rows yet",
-                hint=f"declare them: CREATE STREAM {quote_name(plan.stream.name)} (id INT, ts TIMESTAMP) "
-                "USING …",
-                code="MISSING_COLUMNS",
-            )
-        return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
     def _drop(self, parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result:
         if not plan.entries:
@@ -280,7 +270,7 @@ class ConnectHandlers:
                 continue
             stopped.append(query.name)
             if not self.server.stop(running, parts.cancel, limit):
-                notes.append(_aborted(running))
+                notes += abort_note(running)
         if statement.name and not stopped:
             return Done(message=f"query {statement.name} was not running")
         return Done(tuple(notes), f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
@@ -338,14 +328,6 @@ def _plan_of_text(parts: SessionParts, plan: plans.Collect | plans.Write | plans
         return text
     _, _, analyzed = text.partition("== Analyzed Logical Plan ==\n")
     return analyzed.partition("\n== ")[0] or text
-
-
-def _aborted(running: Running) -> Note:
-    return Note(
-        "MICRO_BATCH_ABORTED",
-        f"the micro-batch of {running.name} did not complete in time and was aborted: it is retried on "
-        "restart",
-    )
 
 
 def _row_of(other: Other, columns: tuple[str, ...]) -> tuple[Any, ...]:

@@ -29,7 +29,6 @@ from streamsql.plan.plans import (
     Run,
     Write,
 )
-from streamsql.plan.streaming.rules import Choice
 
 
 @dataclass(frozen=True)
@@ -152,96 +151,82 @@ class ConnectServer(Server):
     """A Spark Connect server."""
 
     def check_statement(self, statement: Statement) -> None:
-        _check_statement(statement)
+        """Raise RuleFault for a statement, or a clause of it, that a Connect session does not take."""
+        if statement.not_on_connect:
+            raise refusal(statement.not_on_connect, statement.span)
+        if isinstance(statement, query.StopQuery) and statement.drain:
+            raise refusal("drain", statement.span)
+        begins = getattr(statement, "begins", "")
+        if begins in ("now", "beginning"):
+            raise refusal("clauses", statement.span, f"FROM {begins.upper()}")
+        if isinstance(statement, QueryClauses):
+            if statement.restart:
+                raise refusal("clauses", statement.span, "RESTART")
+            if statement.late:
+                raise refusal("clauses", statement.late.span, "ON LATE INTO")
+            if statement.trigger and statement.trigger.kind == "real_time":
+                raise refusal("clauses", statement.trigger.span, "TRIGGER REAL TIME")
+        of_console = (live_table.CreateLiveTable, stream.CreateStream)
+        of_spark = isinstance(statement, Spark) and definition_of(statement.text).staged
+        if of_spark or (isinstance(statement, of_console) and statement.staged):
+            raise refusal("staged changes", statement.span)
+        key = isinstance(statement, live_table.CreateLiveTable) and statement.key
+        if key or getattr(statement, "retain", None) is not None:
+            raise refusal("live limits", statement.span)
 
     def check_plan(self, plan: Plan, statement: Statement) -> Plan:
-        return _check_plan(plan, statement, self)
+        """The plan with the place of its checkpoint. Raises RuleFault for one that a Connect session cannot
+        execute.
+        """
+        span = statement.span
+        if isinstance(plan, DefineStream):
+            _check_stream(plan.stream, span)
+        elif isinstance(plan, DefineSink):
+            _check_sink(plan.sink, span, defines=True)
+        elif isinstance(plan, Run):
+            return self.check_run(plan, span)
+        elif isinstance(plan, (Collect, Write)):
+            _check_program(plan.program, span)
+        return plan
 
     def check_run(self, plan: Run, span: Span) -> Run:
-        return _checked_run(plan, span, self)
+        """The plan of a query, as `check_plan` gives it; also that of START QUERY."""
+        if isinstance(plan, (Refresh, Changes)):
+            raise refusal("refresh", span)
+        if plan.feeds_batches:
+            raise refusal("several", span)
+        _check_sink(plan.sink, span)
+        for read in plan.reads.streams:
+            _check_stream(read, span)
+        if plan.late:
+            raise refusal("clauses", span, "ON LATE INTO")
+        _check_program(plan.program + plan.writer(plan.choices[0].mode), span)
+        # Live tables try complete first: the other modes of the memory sink keep every version of a row, or
+        # show a group only when its window has closed.
+        is_live = plan.sink.is_live
+        choices = tuple(sorted(plan.choices, key=lambda choice: is_live and choice.mode != "complete"))
+        if choices[0].mode != plan.choices[0].mode:
+            plan = replace(plan, notes=tuple(n for n in plan.notes if n.code != "FIRST_WINDOW"))
+        plan = replace(plan, otherwise=None, choices=choices)
+        if plan.query.checkpoint:
+            _check_path(plan.query.checkpoint, "the checkpoint", span)
+            return plan
+        if plan.sink.is_live or (plan.sink.connector in _TEMPORARY and not self.checkpoints):
+            return replace(plan, checkpoint="")
+        if not self.checkpoints:
+            raise RuleFault(
+                f"the query {plan.query.name} needs a folder for its checkpoint",
+                detail="the folder of this console is not on the server",
+                hint="CHECKPOINT '/folder/of/the/server', or SET spark.sql.streaming.checkpointLocation = "
+                "'/folder/of/the/server';",
+                span=span,
+                code="CHECKPOINT_NEEDED",
+            )
+        place = f"{self.checkpoints.rstrip('/')}/{file_name(plan.query.name)}"
+        return replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
 
     def check_followed(self, span: Span) -> None:
         raise refusal("mixed", span)
-
-
-def _check_statement(statement: Statement) -> None:
-    """Raise RuleFault for a statement, or a clause of it, that a Connect session does not take."""
-    if statement.not_on_connect:
-        raise refusal(statement.not_on_connect, statement.span)
-    if isinstance(statement, query.StopQuery) and statement.drain:
-        raise refusal("drain", statement.span)
-    begins = getattr(statement, "begins", "")
-    if begins in ("now", "beginning"):
-        raise refusal("clauses", statement.span, f"FROM {begins.upper()}")
-    if isinstance(statement, QueryClauses):
-        if statement.restart:
-            raise refusal("clauses", statement.span, "RESTART")
-        if statement.late:
-            raise refusal("clauses", statement.late.span, "ON LATE INTO")
-        if statement.trigger and statement.trigger.kind == "real_time":
-            raise refusal("clauses", statement.trigger.span, "TRIGGER REAL TIME")
-    of_console = (live_table.CreateLiveTable, stream.CreateStream)
-    of_spark = isinstance(statement, Spark) and definition_of(statement.text).staged
-    if of_spark or (isinstance(statement, of_console) and statement.staged):
-        raise refusal("staged changes", statement.span)
-    key = isinstance(statement, live_table.CreateLiveTable) and statement.key
-    if key or getattr(statement, "retain", None) is not None:
-        raise refusal("live limits", statement.span)
-
-
-def _check_plan(plan: Plan, statement: Statement, server: Server) -> Plan:
-    """The plan, if a Connect session can execute it, with the place of its checkpoint. Raises RuleFault."""
-    span = statement.span
-    if isinstance(plan, DefineStream):
-        _check_stream(plan.stream, span)
-    elif isinstance(plan, DefineSink):
-        _check_sink(plan.sink, span, defines=True)
-    elif isinstance(plan, Run):
-        return _checked_run(plan, span, server)
-    elif isinstance(plan, (Collect, Write)):
-        _check_program(plan.program, span)
-    return plan
-
-
-def _checked_run(plan: Run, span: Span, server: Server) -> Run:
-    """The plan of a query, as `_check_plan` gives it; also that of START QUERY."""
-    if isinstance(plan, (Refresh, Changes)):
-        raise refusal("refresh", span)
-    if plan.feeds_batches:
-        raise refusal("several", span)
-    _check_sink(plan.sink, span)
-    for read in plan.reads.streams:
-        _check_stream(read, span)
-    if plan.late:
-        raise refusal("clauses", span, "ON LATE INTO")
-    _check_program(plan.program + plan.writer(plan.choices[0].mode), span)
-    choices = _whole_first(plan)
-    if choices[0].mode != plan.choices[0].mode:
-        plan = replace(plan, notes=tuple(n for n in plan.notes if n.code != "FIRST_WINDOW"))
-    plan = replace(plan, otherwise=None, choices=choices)
-    if plan.query.checkpoint:
-        _check_path(plan.query.checkpoint, "the checkpoint", span)
-        return plan
-    if plan.sink.is_live or (plan.sink.connector in _TEMPORARY and not server.checkpoints):
-        return replace(plan, checkpoint="")
-    if not server.checkpoints:
-        raise RuleFault(
-            f"the query {plan.query.name} needs a folder for its checkpoint",
-            detail="the folder of this console is not on the server",
-            hint="CHECKPOINT '/folder/of/the/server', or SET spark.sql.streaming.checkpointLocation = "
-            "'/folder/of/the/server';",
-            span=span,
-            code="CHECKPOINT_NEEDED",
-        )
-    place = f"{server.checkpoints.rstrip('/')}/{file_name(plan.query.name)}"
-    return replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
-
-
-def _whole_first(plan: Run) -> tuple[Choice, ...]:
-    """The output modes to try. Those of a live table with complete first: the others keep every version of a
-    row, or show a group only when its window has closed.
-    """
-    return tuple(sorted(plan.choices, key=lambda c: plan.sink.is_live and c.mode != "complete"))
 
 
 def _check_stream(entry: Stream, span: Span) -> None:

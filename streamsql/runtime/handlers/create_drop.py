@@ -135,7 +135,8 @@ def _without_rows(parts: SessionParts, name: str) -> tuple[Note, ...]:
     return (Note("ROWS_REMOVED", what),)
 
 
-def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
+def shown_columns(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
+    """The columns that the source of a stream shows. Raises InputFault where there are no rows yet."""
     assert plan.infer is not None
     try:
         fields = _schema(parts, plan.infer)
@@ -178,7 +179,7 @@ def _inferred(
         except Exception as error:
             raise translate(error, statement) from error
     plan = replace(plan, stream=entry, infer=source.infer(entry))
-    columns = _with_event_time(parts, plan, _infer(parts, plan, statement))
+    columns = _with_event_time(parts, plan, shown_columns(parts, plan, statement))
     if entry.connector == "csv":
         texts = source.infer(replace(entry, options=(*entry.options, ("inferSchema", "false"))))
         assert texts is not None

@@ -34,7 +34,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     faults = _drain_in_order(runs, parts, statement.timeout) if statement.drain else []
     if not statement.drain:
         complete = parts.queries.stop_together(runs, parts.cancel, _patience(statement.timeout))
-        notes += [n for run, done in zip(runs, complete, strict=True) if not done for n in _abort_note(run)]
+        notes += [n for run, done in zip(runs, complete, strict=True) if not done for n in abort_note(run)]
     for name in stopped:
         running = parts.queries.all[name.casefold()]
         if running.status() == "FAILED" and running.fault and running.fault not in faults:
@@ -62,7 +62,8 @@ def _drain_in_order(runs: list[Running], parts: QueryParts, timeout: float | Non
     return faults
 
 
-def _abort_note(running: Running) -> Iterator[Note]:
+def abort_note(running: Running) -> Iterator[Note]:
+    """The note on a query that was stopped within a micro-batch."""
     trigger = running.plan.query.trigger
     if not running.is_refresh and (not trigger or trigger.kind not in ("continuous", "real_time")):
         yield Note(
