@@ -20,7 +20,6 @@ from streamsql.results import ArrowRows, Copied, Leave, Live, Result, RowStream,
 from streamsql.runtime.console_session import Activity, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.server.client_calls import Calls
-from streamsql.server.encoding import decode_error
 
 FACTS_EVERY = 1.0
 """The seconds between two questions for the facts of the toolbar."""
@@ -198,9 +197,10 @@ class RemoteSession:
     def failures(self) -> list[StreamsqlError]:
         """The errors of failed queries that this client has started."""
         try:
-            return [decode_error(encoded) for encoded in self.calls.call("failures", [])]
+            faults: list[StreamsqlError] = self.calls.call("failures", [])
         except StreamsqlError:
             return []  # the server has ended, which a statement has said, or is about to say
+        return faults
 
     def reported(self, error: StreamsqlError) -> None:
         """The server remembers which errors it has sent."""
@@ -338,5 +338,5 @@ class _RemoteView:
         return facts
 
     def fault(self) -> StreamsqlError | None:
-        encoded = self.call("fault", None)
-        return decode_error(encoded) if encoded is not None else self._lost
+        fault: StreamsqlError | None = self.call("fault", None)
+        return fault or self._lost

@@ -48,8 +48,11 @@ class ClientConnection:
         }  # fmt: skip
         self._on_thread: dict[str, Callable[..., Any]] = {
             "execute": self._execute, "live": self._live, "news": self._take_news, "facts": self._facts,
-            "activity": self._activity, "place": session.place, "await": self._await,
-            "silent": self._why_silent, "failures": self._failures,
+            "activity": lambda which: session.activity(self._tokens.get(which) or CancelToken()),
+            "place": session.place,
+            "await": lambda number, token, names: session.await_queries(names, token),
+            "silent": lambda names: session.why_silent(names, CancelToken()),
+            "failures": session.failures,
             "query_facts": lambda: list(session.query_facts()),
         }  # fmt: skip
 
@@ -122,7 +125,7 @@ class ClientConnection:
             self._calls.release()
 
     def _answer(self, number: int, value: Any) -> None:
-        if isinstance(value, _Answered):
+        if value is _ANSWERED:
             return
         message = Message(value)
         self.frames.send({"id": number, "ok": message.value}, message.body)
@@ -215,11 +218,10 @@ class ClientConnection:
         if name in ("take", "changes") and arguments[2] is not None:
             arguments = [*arguments[:2], tuple(arguments[2])]
         try:
-            value = getattr(view, name)(*arguments)
+            return getattr(view, name)(*arguments)
         finally:
             if name == "said":
                 self._views.pop(which, None)
-        return encode_error(value) if isinstance(value, StreamsqlError) else value
 
     # ---- beside ---------------------------------------------------------------------------
 
@@ -247,21 +249,6 @@ class ClientConnection:
             return []
         return [] if line is None else [line]
 
-    def _activity(self, which: int) -> Any:
-        return self.session.activity(self._tokens.get(which) or CancelToken())
 
-    def _await(self, number: int, token: CancelToken, names: list[str]) -> Any:
-        return self.session.await_queries(names, token)
-
-    def _why_silent(self, names: list[str]) -> Any:
-        return self.session.why_silent(names, CancelToken())
-
-    def _failures(self) -> list[Any]:
-        return [encode_error(error) for error in self.session.failures()]
-
-
-class _Answered:
-    """What a call returns that has sent its answers itself."""
-
-
-_ANSWERED = _Answered()
+_ANSWERED = object()
+"""What a call returns that has sent its answers itself."""

@@ -63,6 +63,8 @@ class Message:
         self.value = self._encoded(value)
 
     def _encoded(self, value: Any) -> Any:
+        if isinstance(value, StreamsqlError):
+            return {TYPE_KEY: "error", "v": encode_error(value)}
         if is_dataclass(value) and not isinstance(value, type):
             return self._object(value)
         if isinstance(value, (list, tuple)) and not hasattr(value, "asDict"):
@@ -98,6 +100,8 @@ def decode(value: Any, body: bytes = b"") -> Any:
     kind = value[TYPE_KEY]
     if kind == "tuple":
         return tuple(decode(v, body) for v in value["v"])
+    if kind == "error":
+        return decode_error(value["v"])
     if kind in _DECODED:
         return _DECODED[kind](value["v"])
     parts = {}
@@ -192,7 +196,8 @@ INLINE = 2_000
 """The number of values up to which rows are sent in the header: importing Arrow takes longer than these."""
 
 Values = tuple[Any, ...]
-_INT64 = 1 << 63
+_PLAIN = {int, float, bool, bytes, str, dt.date, dt.datetime}
+"""The types whose values come out of an array of Arrow as they were, but for moments of a time zone."""
 
 
 def pack_rows(rows: Sequence[Values], encode: Callable[[Any], Any]) -> tuple[Any, bytes]:
@@ -255,19 +260,11 @@ def _column(values: Sequence[Any], encode: Callable[[Any], Any]) -> tuple[Any, b
     import pyarrow as pa
 
     kinds = {type(v) for v in values} - {type(None)}
-    plain: Any = None
-    if kinds == {int} and all(v is None or -_INT64 <= v < _INT64 for v in values):
-        plain = pa.int64()
-    elif kinds == {dt.datetime} and all(v is None or v.tzinfo is None for v in values):
-        plain = pa.timestamp("us")
-    elif len(kinds) == 1:
-        simple = {float: pa.float64(), bool: pa.bool_(), bytes: pa.binary(), dt.date: pa.date32(),
-                  str: pa.string()}  # fmt: skip
-        plain = simple.get(next(iter(kinds)))
-    if plain is not None:
+    has_zones = kinds == {dt.datetime} and any(v is not None and v.tzinfo is not None for v in values)
+    if len(kinds) == 1 and kinds <= _PLAIN and not has_zones:
         try:
-            return pa.array(values, plain, from_pandas=False), True
+            return pa.array(values), True
         except (pa.ArrowInvalid, UnicodeEncodeError, OverflowError):
-            pass  # a text that is not valid Unicode
+            pass  # a text that is not valid Unicode, or a number that needs more than 64 bits
     texts = [None if v is None else json.dumps(encode(v)) for v in values]
     return pa.array(texts, pa.string()), False
