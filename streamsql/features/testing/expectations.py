@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from streamsql.definitions import Query
@@ -24,14 +25,7 @@ MISSING, EXTRA = "missing", "too many"
 
 
 def _rows(bench: Bench, statement: statements.ExpectRows) -> None:
-    table = table_of(bench, statement.name).of(statement.columns, statement.name)
-    expected = expected_rows(bench, statement.query, table.columns, statement.name)
-    if statement.contains:
-        missing, _ = differences(expected, table.rows, statement.tolerance, table.digits)
-        extra: list[Row] = []
-    else:
-        missing, extra = differences(expected, table.rows, statement.tolerance, table.digits)
-    _compare(bench, statement, table, expected, missing, extra)
+    _compare(bench, statement, table_of(bench, statement.name), others=statement.contains)
 
 
 def _changes(bench: Bench, statement: statements.ExpectChanges) -> None:
@@ -41,10 +35,8 @@ def _changes(bench: Bench, statement: statements.ExpectChanges) -> None:
     table = Table(
         columns if own else (("_op", "string"), *columns),
         [row[1:] if own else row for row in bench.changes(sink.name.casefold())],
-    ).of(statement.columns, statement.name)
-    expected = expected_rows(bench, statement.query, table.columns, statement.name)
-    missing, extra = differences(expected, table.rows, statement.tolerance, table.digits)
-    _compare(bench, statement, table, expected, missing, extra, "the changes of ")
+    )
+    _compare(bench, statement, table, "the changes of ")
 
 
 def _no_changes(bench: Bench, statement: statements.ExpectNoChanges) -> None:
@@ -61,22 +53,19 @@ def _late_rows(bench: Bench, statement: statements.ExpectLateRows) -> None:
     query = query_of(bench, statement.name)
     table = selected(bench, f"SELECT * FROM LATE ROWS OF QUERY {quote_name(query.name)}")
     columns = statement.columns or tuple(Name(n) for n in table.names if not n.startswith("_"))
-    table = table.of(columns, statement.name)
-    expected = expected_rows(bench, statement.query, table.columns, statement.name)
-    missing, extra = differences(expected, table.rows, statement.tolerance, table.digits)
-    _compare(bench, statement, table, expected, missing, extra, "the late rows of ")
+    _compare(bench, replace(statement, columns=columns), table, "the late rows of ")
 
 
 def _compare(
-    bench: Bench,
-    statement: statements.ExpectRows | statements.ExpectChanges | statements.ExpectLateRows,
-    table: Table,
-    expected: Sequence[Row],
-    missing: list[Row],
-    extra: list[Row],
-    what: str = "",
+    bench: Bench, statement: statements.ExpectedRows, table: Table, what: str = "", *, others: bool = False
 ) -> None:
-    """Raise UnmetExpectation for rows that are missing, too many, or in another order."""
+    """Raise UnmetExpectation for rows that are missing, too many (unless there may be others), or in another
+    order. what: of the table, for messages.
+    """
+    table = table.of(statement.columns, statement.name)
+    expected = expected_rows(bench, statement.query, table.columns, statement.name)
+    missing, extra = differences(expected, table.rows, statement.tolerance, table.digits)
+    extra = [] if others else extra
     if missing or extra:
         parts = [f"{len(rows)} {word}" for rows, word in ((missing, MISSING), (extra, EXTRA)) if rows]
         fact = f"{what}{statement.name} {'are' if what else 'is'} not as expected: {', '.join(parts)}"

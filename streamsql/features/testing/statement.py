@@ -66,12 +66,12 @@ class ExpectedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectChanges(ExpectedRows, Statement, topic="testing", needs_spark=True):
-    pass
+    """name: a live table or sink; its changes have a column _op."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectLateRows(ExpectedRows, Statement, topic="testing", needs_spark=True):
-    pass
+    """name: a query, of which the late rows are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
