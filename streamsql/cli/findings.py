@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamsql import __version__
 from streamsql.cli.command_line import SARIF
@@ -18,11 +17,9 @@ from streamsql.secrets import redact_text
 
 ERROR, NOTE = "error", "note"
 """The severities, which are levels of SARIF, too."""
-COLUMNS = ("file", "line", "column", "end_line", "end_column", "severity", "code", "message", "hint")
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """An error or a note of a script. line, column: 1-based, in characters; the end is the first character
     after it.
     """
@@ -37,24 +34,9 @@ class Finding:
     message: str
     hint: str = ""
 
-    @classmethod
-    def of_error(cls, error: StreamsqlError) -> Finding:
-        """The finding of an error that has a place."""
-        assert error.source is not None
-        message = f"{error.message}: {error.detail}" if error.detail else error.message
-        return cls(*_place(error.source, error.span), ERROR, error.code, message, error.hint)
 
-    @classmethod
-    def of_note(cls, note: Note, source: Source, span: Span) -> Finding:
-        """The finding of a note about a part of a script."""
-        return cls(*_place(source, span), NOTE, note.code, redact_text(note.text))
-
-    @property
-    def row(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in COLUMNS)
-
-
-def _place(source: Source, span: Span | None) -> tuple[str, int, int, int, int]:
+def _place(source: Source | None, span: Span | None) -> tuple[str, int, int, int, int]:
+    assert source is not None
     span = span or Span(0, 0)
     return source.name, *source.line_column(span.start), *source.line_column(max(span.end, span.start))
 
@@ -70,20 +52,17 @@ class Reporter:
         self.findings: list[Finding] = []
         self._reported: set[Note] = set()
 
-    @property
-    def errors(self) -> int:
-        """The number of errors found."""
-        return sum(finding.severity == ERROR for finding in self.findings)
-
     def error(self, error: StreamsqlError) -> None:
         """Report an error that has a place."""
-        self.findings.append(Finding.of_error(error))
+        message = f"{error.message}: {error.detail}" if error.detail else error.message
+        place = _place(error.source, error.span)
+        self.findings.append(Finding(*place, ERROR, error.code, message, error.hint))
         if not self.format:
             self.printer.error(error)
 
     def note(self, note: Note, source: Source, span: Span) -> None:
         """Report a note about a part of a script."""
-        finding = Finding.of_note(note, source, span)
+        finding = Finding(*_place(source, span), NOTE, note.code, redact_text(note.text))
         if note.code in SHOWN_ONCE and note in self._reported:
             return
         self._reported.add(note)
@@ -98,14 +77,12 @@ class Reporter:
         if self.format == SARIF:
             self.printer.write(json.dumps(sarif(self.findings), indent=2, ensure_ascii=False).split("\n"))
         elif self.format:
-            rows = [finding.row for finding in self.findings]
-            numeric = tuple(name.endswith(("line", "column")) for name in COLUMNS)
-            found = Rows((), COLUMNS, rows, numeric)
+            numeric = tuple(name.endswith(("line", "column")) for name in Finding._fields)
+            found = Rows((), Finding._fields, self.findings, numeric)
             self.printer.write(self.printer.layout().formatted(found, self.format))
-        counted = f"{statements} statement{'' if statements == 1 else 's'} checked"
-        errors = self.errors
+        errors = sum(finding.severity == ERROR for finding in self.findings)
         more = f", {errors} error{'' if errors == 1 else 's'}" if errors else ""
-        self.printer.say(counted + more)
+        self.printer.say(f"{statements} statement{'' if statements == 1 else 's'} checked{more}")
 
 
 def sarif(findings: Sequence[Finding]) -> dict[str, Any]:
