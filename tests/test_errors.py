@@ -17,7 +17,8 @@ import pytest
 from conftest import Console
 
 from streamsql.catalog import Catalog
-from streamsql.cli.dry_run import check as check_script
+from streamsql.cli.dry_run import Checker, read_all
+from streamsql.cli.findings import Reporter
 from streamsql.config.preferences import Preferences
 from streamsql.connectors.base import Places
 from streamsql.errors import Source, StreamsqlError
@@ -92,7 +93,7 @@ def test_a_caret_is_under_what_is_at_fault(script: str, fault: str, tmp_path: Pa
     printed = io.StringIO()
     printer = Printer(Preferences(), io.StringIO(), printed)
     context = Context(Catalog(), Places(str(tmp_path)))
-    assert check_script([source], {}, printer, context) == 1
+    assert read_all([source], {}, Reporter(printer), Checker(context)) == 1
     place, _, shown = printed.getvalue().partition(": error")
     _, line, column = place.rsplit(":", 2)
     lines = re.split("\r\n|\r|\n", source.text)
@@ -143,7 +144,7 @@ def test_a_check_without_spark_shows_the_same_errors(name: str, folder: Path) ->
         printer = Printer(Preferences(), io.StringIO(), printed)
         context = Context(Catalog(), Places(str(folder / "run")))
         source = Source("test.sql", script.replace("{tmp}", str(folder)))
-        check_script([source], {}, printer, context)
+        read_all([source], {}, Reporter(printer), Checker(context))
         errors = re.sub(r".*: note\[.*\n|\d+ statements? checked.*\n", "", printed.getvalue())
         shown = re.sub(r"error\[[\w.]+\]", "error", errors.replace(str(folder), "{tmp}")).strip()
         if shown != re.sub(r"error\[[\w.]+\]", "error", expected).strip():

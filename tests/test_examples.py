@@ -19,7 +19,8 @@ from scripts import command, run_here
 from sql_cases import results_of
 
 from streamsql.catalog import Catalog
-from streamsql.cli.dry_run import check
+from streamsql.cli.dry_run import Checker, read_all
+from streamsql.cli.findings import Reporter
 from streamsql.config.preferences import Preferences
 from streamsql.features.testing.cases import ENDING
 from streamsql.features.testing.sessions import SessionFactory
@@ -70,7 +71,7 @@ def check_example(name: str, spark: Any, tmp_path: Path, **variables: str) -> No
 def test_example_checks_without_spark(name: str) -> None:
     said = io.StringIO()
     printer = Printer(Preferences(), said, said)
-    code = check([read_file(str(EXAMPLES / name))], {}, printer, Context(Catalog()))
+    code = read_all([read_file(str(EXAMPLES / name))], {}, Reporter(printer), Checker(Context(Catalog())))
     assert code == 0, said.getvalue()
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from streamsql.catalog import Catalog
-from streamsql.cli.dry_run import check
+from streamsql.cli.dry_run import Checker, read_all
+from streamsql.cli.findings import Reporter
 from streamsql.cli.signals import needs_spark
 from streamsql.config.preferences import Preferences
 from streamsql.connectors.base import Places
@@ -123,7 +124,9 @@ def checked(script: str, tmp_path: Path) -> str:
     """What `--check` prints of a script."""
     printed = io.StringIO()
     printer = Printer(Preferences(), io.StringIO(), printed)
-    check([Source("a.sql", script)], {}, printer, Context(Catalog(), Places(str(tmp_path))))
+    read_all(
+        [Source("a.sql", script)], {}, Reporter(printer), Checker(Context(Catalog(), Places(str(tmp_path))))
+    )
     return printed.getvalue()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from streamsql.catalog import Catalog
-from streamsql.cli.dry_run import check
+from streamsql.cli.dry_run import Checker, read_all
+from streamsql.cli.findings import Reporter
 from streamsql.config.preferences import Preferences
 from streamsql.errors import NameFault, Source
 from streamsql.language.parser import STATEMENTS, parse, split_script
@@ -45,7 +46,9 @@ def test_every_statement_of_a_topic_is_planned(name: str) -> None:
     said = io.StringIO()
     printer = Printer(Preferences(), said, said)
     variables: dict[str, str] = {}
-    assert check([Source(name, script)], variables, printer, Context(Catalog())) == 0, said.getvalue()
+    assert read_all([Source(name, script)], variables, Reporter(printer), Checker(Context(Catalog()))) == 0, (
+        said.getvalue()
+    )
 
 
 @pytest.mark.parametrize("name", topics())

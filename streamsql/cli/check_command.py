@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from streamsql.catalog import Catalog
 from streamsql.cli.command_line import CommandLine
-from streamsql.cli.dry_run import check
+from streamsql.cli.dry_run import Checker, read_all
+from streamsql.cli.findings import Reporter
 from streamsql.cli.open_session import open_session, scripts_of
 from streamsql.cli.open_workspace import workspace_to_read
 from streamsql.cli.unknown_names import brings_tables
@@ -40,4 +41,5 @@ def check_scripts(line: CommandLine, printer: Printer) -> int:
         code: int = own_check(session.parts, context, sources, variables, printer)
         return code
     settings = spark_defaults() | (line.config.spark | line.conf)
-    return check(sources, variables, printer, context, closed=closed, settings=settings, format=line.findings)
+    checker = Checker(context, closed=closed, settings=settings, preferences=printer.preferences)
+    return read_all(sources, variables, Reporter(printer, line.findings), checker)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streamsql.catalog import Catalog
 from streamsql.cli.findings import Reporter
-from streamsql.cli.unknown_names import UnknownColumns, UnknownTables
+from streamsql.cli.unknown_names import UnknownNames
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.connectors.registry import connector
 from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
@@ -22,7 +22,6 @@ from streamsql.language.spark_syntax import missing_end, queries_of, syntax_faul
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.language.statements.spark import Spark
-from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.basic_plans import OpenChange
 from streamsql.plan.chosen_dialect import translation_of
@@ -42,7 +41,7 @@ class Examined:
 
 
 class Checker:
-    """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables;
+    """Plans statements one after the other, with a catalog of what they define. closed: see UnknownNames;
     settings: those with which Spark will be started; preferences: of the command line, which SET changes.
     """
 
@@ -59,8 +58,7 @@ class Checker:
         self._set_by_script: dict[str, str] = {}
         self.context = replace(context, extended=context.extended or bool(settings.get(EXTENSIONS)))
         self._preferences = preferences or Preferences()
-        self._unknown = UnknownTables(closed)
-        self._columns = UnknownColumns()
+        self._unknown = UnknownNames(closed)
 
     @property
     def catalog(self) -> Catalog:
@@ -85,8 +83,8 @@ class Checker:
         if fault and not reads_other:  # the console may know what is meant, as by ALTER STREAM
             answered = [said for said in found.faults if said.proposal or said.code.startswith(_ANSWERED)]
             return Examined([*answered, fault][:1])
-        tables, notes = self._unknown.check(statement, self.catalog)
-        found.faults += [*tables, *self._columns.check(statement, self.catalog)]
+        faults, notes = self._unknown.check(statement, self.catalog)
+        found.faults += faults
         found.faults = list({fault.span: fault for fault in reversed(found.faults)}.values())[::-1]
         if planned is None or found.faults:
             return found
@@ -165,23 +163,6 @@ def _left_to_format(planned: Plan) -> Iterator[Note]:
         return
     parts = "format, options and columns" if getattr(planned, "infer", None) else "format and options"
     yield Note("LEFT_TO_SPARK", f"not checked: the {parts} of {entry.name}, which only Spark knows")
-
-
-def check(
-    sources: list[Source],
-    variables: dict[str, str],
-    printer: Printer,
-    context: Context,
-    *,
-    closed: bool = False,
-    settings: Mapping[str, str] | None = None,
-    format: str = "",
-) -> int:
-    """Parse and plan all sources; start nothing. context: existing definitions; closed, settings: see
-    Checker; format: see Reporter. Returns the exit code.
-    """
-    checker = Checker(context, closed=closed, settings=settings, preferences=printer.preferences)
-    return read_all(sources, variables, Reporter(printer, format), checker)
 
 
 def read_all(sources: list[Source], variables: dict[str, str], reporter: Reporter, checker: Checker) -> int:

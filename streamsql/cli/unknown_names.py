@@ -27,9 +27,10 @@ def brings_tables(conf: dict[str, str]) -> bool:
     return hive or any(map(_names_catalog, conf))
 
 
-class UnknownTables:
-    """Checks the names of relations, statement by statement. closed: Spark has no table but those of the
-    catalog, as in a workspace. A table that the script has dropped or renamed does not exist in any case.
+class UnknownNames:
+    """Checks the names of relations and columns, statement by statement. closed: Spark has no table but those
+    of the catalog, as in a workspace. A table that the script has dropped or renamed does not exist in any
+    case.
     """
 
     def __init__(self, closed: bool) -> None:
@@ -38,6 +39,7 @@ class UnknownTables:
         self._gone: dict[str, str] = {}
         self._cached: set[str] = set()
         self._noted: set[str] = set()
+        self._variables = False
 
     def check(
         self, statement: Statement, catalog: Catalog
@@ -61,7 +63,25 @@ class UnknownTables:
                 faults.append(no_target(name, catalog))
             else:
                 notes += self._note(name.value, name.span, target_names(catalog))
-        return faults, notes
+        return [*faults, *self._columns(statement, catalog)], notes
+
+    def _columns(self, statement: Statement, catalog: Catalog) -> Iterator[NameFault]:
+        """The errors for the columns that do not exist."""
+        if isinstance(statement, Explain) and statement.body is not None:
+            statement = statement.body
+        if isinstance(statement, Spark):
+            self._variables = self._variables or statement.declares_variables
+        if self._variables:
+            return  # a name can be a variable, too
+        for query in queries_of(statement):
+            for span, columns in Resolver(catalog).missing(read_query(query.text)):
+                name = query.text[span.start : span.end]
+                yield NameFault(
+                    f"there is no column {name}",
+                    hint=hint_of_columns(name, columns),
+                    span=query.origin.span(span),
+                    code="UNKNOWN_COLUMN",
+                )
 
     def follow(self, statement: Statement) -> None:
         """Take note of what a statement drops and renames, and of a change to another schema."""
@@ -139,32 +159,3 @@ def _read(statement: Statement) -> Iterator[tuple[Named, bool]]:
         for relation in written.relations:
             if relation.name.casefold() != defines.creates.casefold():
                 yield Named(relation.name, statement.origin.span(relation.span)), written.tree is not None
-
-
-class UnknownColumns:
-    """Checks the columns of queries, statement by statement."""
-
-    def __init__(self) -> None:
-        self._variables = False
-
-    def check(self, statement: Statement, catalog: Catalog) -> list[NameFault]:
-        """The errors, with their positions in the source, for the columns that do not exist."""
-        if isinstance(statement, Explain) and statement.body is not None:
-            statement = statement.body
-        if isinstance(statement, Spark):
-            self._variables = self._variables or statement.declares_variables
-        if self._variables:
-            return []  # a name can be a variable, too
-        faults = []
-        for query in queries_of(statement):
-            for span, columns in Resolver(catalog).missing(read_query(query.text)):
-                name = query.text[span.start : span.end]
-                faults.append(
-                    NameFault(
-                        f"there is no column {name}",
-                        hint=hint_of_columns(name, columns),
-                        span=query.origin.span(span),
-                        code="UNKNOWN_COLUMN",
-                    )
-                )
-        return faults
