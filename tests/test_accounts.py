@@ -19,7 +19,7 @@ from test_reopened import Open, Opened, opened  # noqa: F401
 from streamsql.cli.open_workspace import console_beside
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
-from streamsql.output.live_frames import NEVER_CUT, View, frame, one_line
+from streamsql.output.live_frames import NEVER_CUT, View, frame, one_line, that_fit
 from streamsql.query_facts import Account
 from streamsql.results import Done, Live, Why
 from streamsql.runtime.checkpoints.batch_history import BatchHistory
@@ -81,6 +81,12 @@ def test_an_account_goes_on_with_its_checkpoint(tmp_path: Path) -> None:
 def test_an_account_of_an_earlier_version_is_a_lower_bound(tmp_path: Path) -> None:
     (tmp_path / "batches.jsonl").write_text('{"version": 1, "id": "c1", "batch": 0, "rows": 7, "ms": 3}\n')
     assert str(BatchHistory(tmp_path / "batches.jsonl").account("c1", committed=0).read) == "at least 7"
+
+
+def test_the_room_of_parts_is_measured_in_cells() -> None:
+    parts = [(0, "日本", "class:failed"), (1, "ab", "")]
+    assert that_fit(parts, 9) == parts
+    assert that_fit(parts, 8) == parts[:1]
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

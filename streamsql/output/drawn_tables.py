@@ -72,7 +72,7 @@ GAP = "…"
 """What stands for the columns that are omitted."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Drawn:
     """A table as lines. width: of each line, in cells; cut: whether a value was cut; hidden: the names of the
     columns that did not fit.
@@ -86,59 +86,38 @@ class Drawn:
 
 def draw(rows: Rows, style: Style = PLAIN) -> Drawn:
     """An outlined table with right-aligned numbers; columns that do not fit are omitted in the middle."""
-    drawn = Drawn()
-
-    def shorten(value: str, limit: int) -> str:
-        short = cut(value, limit)
-        drawn.cut = drawn.cut or short != value
-        return short
-
-    names = [shorten(visible(c), style.max_cell) for c in rows.columns]
-    body = [[shorten(visible(v), style.max_cell) for v in row] for row in texts(rows.rows, null=style.null)]
-    blanks = 0 if style.compact else 2
-    widths = _widths(names, body, blanks)
-    least = _least(names, widths, rows, blanks) if style.narrow else widths
-    shown = _that_fit(least, style.width)
-    drawn.hidden = tuple(name for i, name in enumerate(names) if i not in shown)
-    line = style.width - (len(" … |") if drawn.hidden else 0)
-    room = line - len("|  |")
-    if style.width and shown and least[0] > room > 0:
-        # Not even the first column fits.
-        names[0], blanks = shorten(names[0], room), 0
-        body = [[shorten(row[0], room), *row[1:]] for row in body]
-        widths = _widths(names, body, blanks)
-    elif style.narrow:
-        limits = _narrowed(widths, least, [i for i in shown if i is not None], line)
-        body = [[shorten(v, limit) for v, limit in zip(row, limits, strict=True)] for row in body]
-        widths = _widths(names, body, blanks)
+    table = TableBlocks(rows.columns, rows.numeric, style)
+    names, body = table.names, table.texts(rows.rows)
     if not names:
-        drawn.lines = [""]
-        return drawn
+        return Drawn([""])
+    table.measure(body)
+    least = _least(names, table.widths, rows, table.blanks) if style.narrow else table.widths
+    shown = _that_fit(least, style.width)
+    hidden = tuple(name for i, name in enumerate(names) if i not in shown)
+    line = style.width - (len(" … |") if hidden else 0)
+    room = line - len("|  |")
+    limits = [0] * len(names)
+    if style.width and least[0] > room > 0:  # not even the first column fits
+        limits[0], table.blanks = room, 0
+        names[0] = table.shortened(names[0], room)
+    elif style.narrow:
+        limits = _narrowed(table.widths, least, [i for i in shown if i is not None], line)
+    if any(limits):
+        body = [[table.shortened(v, limit) for v, limit in zip(row, limits, strict=True)] for row in body]
+        table.widths = table.least_widths()
+        table.measure(body)
     pick = [i if i is not None else len(names) for i in shown]  # the last of each list is the gap's
 
     def picked(items: Iterable[Any], gap: Any) -> list[Any]:
         every = (*items, gap)
         return [every[i] for i in pick]
 
-    right = picked(rows.numeric or (False,) * len(names), False)
-    gap = shown.index(None) if drawn.hidden else None
-    outline = Outline(picked(names, GAP), picked(widths, 1), right, style, gap)
-    drawn.lines = [
-        *outline.header,
-        *(outline.line(picked(row, GAP), picked(v, GAP)) for row, v in zip(body, rows.rows, strict=True)),
-        outline.end,
-    ]
-    drawn.width = cells(outline.end)
-    return drawn
-
-
-def _widths(names: list[str], body: list[list[str]], blanks: int) -> list[int]:
-    """The width of each column in cells: that of its widest value, or of its name and the blanks."""
-    columns = zip(*body, strict=True) if body else ([] for _ in names)
-    return [
-        max(cells(name) + blanks, max(map(cells, column), default=0))
-        for name, column in zip(names, columns, strict=True)
-    ]
+    gap = shown.index(None) if hidden else None
+    right = picked(table.right, False)
+    outline = Outline(picked(names, GAP), picked(table.widths, 1), right, style, gap)
+    values = zip(body, rows.rows, strict=True)
+    lines = [outline.line(picked(row, GAP), picked(v, GAP)) for row, v in values]
+    return Drawn([*outline.header, *lines, outline.end], cells(outline.end), table.cut, hidden)
 
 
 def _least(names: list[str], widths: list[int], rows: Rows, blanks: int) -> list[int]:
@@ -198,19 +177,26 @@ class TableBlocks:
         self.more_digits = more_digits
         self.right = numeric or (False,) * len(columns)
         self.names = [cut(visible(c), style.max_cell) for c in columns]
-        self.widths = [cells(name) + 2 for name in self.names]
+        self.blanks = 0 if style.compact else 2
+        self.widths = self.least_widths()
         self.cut = self.names != list(map(visible, columns))
         self.outline: Outline | None = None
 
     def texts(self, rows: Iterable[Values]) -> list[list[str]]:
         """The values of rows as they are shown."""
-        null, limit = self.style.null, self.style.max_cell
-        shown = [[visible(value) for value in row] for row in texts(rows, null=null)]
-        if not limit:
-            return shown
-        short = [[value if len(value) * 2 <= limit else cut(value, limit) for value in row] for row in shown]
-        self.cut = self.cut or short != shown
+        limit = self.style.max_cell
+        shown = texts(rows, null=self.style.null)
+        return [[self.shortened(visible(value), limit) for value in row] for row in shown]
+
+    def shortened(self, value: str, limit: int) -> str:
+        """A text cut to so many cells, 0 for no limit."""
+        short = value if len(value) * 2 <= limit else cut(value, limit)
+        self.cut = self.cut or short != value
         return short
+
+    def least_widths(self) -> list[int]:
+        """The widths of columns without values."""
+        return [cells(name) + self.blanks for name in self.names]
 
     def measure(self, body: list[list[str]]) -> None:
         """Widen the columns for values."""
