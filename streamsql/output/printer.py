@@ -235,11 +235,6 @@ class Printer(Messages):
         """The lines of rows as they are printed without a pager, fitted to the window if there is one."""
         return list(self.layout().document(RowReader(rows, self.fetching, lambda: None)).lines)
 
-    def lines_as_they_are(self, lines: Iterable[str]) -> None:
-        """Write lines that are formatted for this terminal already, such as the last frame of a live view."""
-        with self.terminal.held():
-            self.write(list(lines))
-
     # ---- how ------------------------------------------------------------------------------
 
     def layout(self, result: Result | None = None) -> Layout:
@@ -310,11 +305,13 @@ class Printer(Messages):
         return document if self._page(list(document.lines)) else None
 
     def write(self, lines: Iterable[str]) -> None:
-        if is_terminal(self.out):
-            lines = placed(lines, self.room())
-        for text in in_blocks(lines):
-            self.out.write(text)
-        self.out.flush()
+        """Write lines that are formatted for this terminal already, such as the last frame of a live view."""
+        with self.terminal.held():
+            if is_terminal(self.out):
+                lines = placed(lines, self.room())
+            for text in in_blocks(lines):
+                self.out.write(text)
+            self.out.flush()
 
     # ---- pager ----------------------------------------------------------------------------
 

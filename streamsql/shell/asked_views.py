@@ -8,13 +8,11 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from streamsql.output.printer import Printer
 from streamsql.results import Live
-from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.shell.highlighting import PLAIN, STYLE
 from streamsql.shell.live_view import LiveView
@@ -22,37 +20,17 @@ from streamsql.shell.progress_line import ProgressLine
 from streamsql.shell.repeated_view import RepeatedView
 
 
-class Announcer:
-    """Passes lines about background events on. say: prints a line above the prompt."""
-
-    def __init__(self, session: ConsoleSession, say: Callable[[str], None]) -> None:
-        self.say = say
-        self._free = threading.Event()
-        self._free.set()
-        session.on_news(self._announce)
-
-    def hold(self) -> None:
-        """Delay all lines while a live view is shown."""
-        self._free.clear()
-
-    def release(self) -> None:
-        self._free.set()
-
-    def _announce(self, line: str) -> None:
-        self._free.wait()
-        self.say(line)
-
-
 class AskedViews:
-    """options: input and output of prompt_toolkit, if they are not the terminal."""
+    """options: input and output of prompt_toolkit, if they are not the terminal. free: set while no view is
+    shown.
+    """
 
-    def __init__(
-        self, printer: Printer, progress: ProgressLine, announcer: Announcer, options: dict[str, Any]
-    ) -> None:
+    def __init__(self, printer: Printer, progress: ProgressLine, options: dict[str, Any]) -> None:
         self._printer = printer
         self._progress = progress
-        self._announcer = announcer
         self._options = options
+        self.free = threading.Event()
+        self.free.set()
         self._asked: queue.Queue[tuple[Live | RepeatedView, threading.Event]] = queue.Queue()
 
     def ask(self, view: Live | RepeatedView) -> threading.Event:
@@ -84,7 +62,7 @@ class AskedViews:
     def _show(self, asked: Live | RepeatedView) -> None:
         view = asked if isinstance(asked, RepeatedView) else self._view_of(asked)
         self._progress.stop()
-        self._announcer.hold()
+        self.free.clear()
         try:
             # EOFError: a signal ends the console.
             with suppress(EOFError), self._printer.terminal.prompting(sys.stdout):
@@ -94,11 +72,11 @@ class AskedViews:
             if view.ended_itself:
                 self._printer.terminal.view_ended = time.monotonic()
             last = view.final()
-            self._printer.lines_as_they_are((*last.lines, *last.footer))
+            self._printer.write((*last.lines, *last.footer))
             if view.message:
                 self._printer.say(view.message)
         finally:
-            self._announcer.release()  # after the last line of the view: nothing is printed into it
+            self.free.set()  # after the last line of the view: nothing is printed into it
 
     def _view_of(self, live: Live) -> LiveView:
         return LiveView(

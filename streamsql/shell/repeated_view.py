@@ -60,11 +60,6 @@ class RepeatedView(RefreshingView):
         self.left = threading.Event()
         """Set once the user has left, or the view has ended."""
 
-    def take(self, lines: list[str]) -> None:
-        """Show what a run has printed."""
-        self.lines, self.updated = lines, f"{datetime.now():%H:%M:%S}"
-        self.redraw()
-
     def repeat(
         self, run: Callable[[], list[str] | None], times: int, begin: Callable[[], threading.Event]
     ) -> None:
@@ -73,13 +68,15 @@ class RepeatedView(RefreshingView):
         """
         shown: threading.Event | None = None
         while (lines := run()) is not None and not self.left.is_set():
-            self.take(lines)
+            self.lines, self.updated = lines, f"{datetime.now():%H:%M:%S}"
+            self.redraw()
             shown = shown or begin()
             times -= 1
             if not times:
                 break
             self.wait()
-        self.end()
+        self.left.set()
+        self.leave_soon()
         if shown is not None:
             shown.wait()
 
@@ -92,7 +89,7 @@ class RepeatedView(RefreshingView):
                 return
 
     def run(self) -> None:
-        """Show the view. Returns when the user leaves, or after `end`."""
+        """Show the view. Returns when the user leaves, or once `left` is set."""
         app = self.application()
         try:
             app.run(handle_sigint=False, pre_run=lambda: self.leave() if self.left.is_set() else None)
@@ -100,17 +97,6 @@ class RepeatedView(RefreshingView):
             self.left.set()
             self._wake.set()
             self.cancel.cancel()
-
-    def end(self) -> None:
-        """End the view, from the thread of the statement."""
-        self.left.set()
-        self._wake.set()
-        self.leave_soon()
-
-    def leave(self) -> None:
-        self.left.set()
-        self._wake.set()
-        super().leave()
 
     def picture(self) -> tuple[list[str], str, str]:
         width, height = window()

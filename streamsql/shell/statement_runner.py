@@ -23,7 +23,7 @@ from streamsql.output.script_runner import ScriptRunner
 from streamsql.results import Live, Text, discard
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.shell.asked_views import Announcer, AskedViews
+from streamsql.shell.asked_views import AskedViews
 from streamsql.shell.bare_terminal import Interrupt
 from streamsql.shell.editing import edit
 from streamsql.shell.progress_line import ProgressLine
@@ -82,11 +82,12 @@ class Desk:
         self.progress = ProgressLine(session, printer.terminal, moving=moving)
         printer.present = self._present
         printer.offer = self._offer
-        self.announcer = Announcer(session, self._announce)
-        self.views = AskedViews(printer, self.progress, self.announcer, options)
+        self.views = AskedViews(printer, self.progress, options)
+        session.on_news(self._announce)
 
     def _announce(self, line: str) -> None:
-        """Print a line above the prompt; the typed text is kept."""
+        """Print a line above the prompt, once no view is shown; the typed text is kept."""
+        self.views.free.wait()
         while self.printer.paging.is_set():
             time.sleep(0.1)
         self.printer.announce(line, alarm=True)
@@ -229,7 +230,7 @@ class Desk:
 
         view.repeat(run, times, lambda: self.views.ask(view))
         if threading.current_thread() is self._work:
-            self.printer.lines_as_they_are(view.lines)
+            self.printer.write(view.lines)
             error = printer.terminal.last_error
             self._failed = error is not None
             if error is not None:
