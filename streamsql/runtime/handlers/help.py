@@ -178,18 +178,10 @@ def _page(written: str, text: str, rule: str) -> str:
     below = "\n".join(f"    {' '.join(p.split())}" for p in paragraphs)
     examples = load().examples[rule]
     above = "" if examples == f"{written};" else f"{examples}\n\n"
-    return f"{above}{_wrapped(written, '', '      ')}\n{below}"
-
-
-def _wrapped(text: str, first: str, others: str) -> str:
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_long_words=False,
-        break_on_hyphens=False,
+    head = textwrap.fill(
+        written, _WIDTH, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False
     )
+    return f"{above}{head}\n{below}"
 
 
 def _plain(written: str) -> str:
@@ -233,12 +225,8 @@ def _where(rule: str) -> list[str]:
                 lines.append(f"{label} is {written}")
                 queue.append(written)
     texts = " ".join((synopsis(grammar, rule), *lines))
-    terms = [f"{name.lower()}: {text}" for name, text in TERMS.items() if _names(texts, name.lower())]
-    return [*lines, *terms]
-
-
-def _names(text: str, term: str) -> bool:
-    return re.search(rf"\b{term}\b", text) is not None
+    named = (name for name in TERMS if re.search(rf"\b{name.lower()}\b", texts))
+    return [*lines, *(f"{name.lower()}: {TERMS[name]}" for name in named)]
 
 
 DIRECT: Answers = {

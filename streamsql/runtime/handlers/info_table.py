@@ -34,13 +34,10 @@ def named_like(shown: InfoRows, like: str) -> InfoRows:
     """
     if not like:
         return shown
-    pattern = re.compile(re.sub(r"[^\w|]", _any_text, like.replace("%", "*")), re.IGNORECASE)
+    any_text = re.sub(r"[^\w|]", lambda sign: ".*" if sign[0] in "*%" else re.escape(sign[0]), like)
+    pattern = re.compile(any_text, re.IGNORECASE)
     rows = [row for row in shown.rows if pattern.fullmatch(row[0])]
     return replace(shown, rows=rows, nothing=f"no name like {like}")
-
-
-def _any_text(sign: re.Match[str]) -> str:
-    return ".*" if sign[0] == "*" else re.escape(sign[0])
 
 
 def pairs_of(pairs: list[tuple[str, Any]]) -> InfoRows:

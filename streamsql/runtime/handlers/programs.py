@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 import uuid
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any
 from streamsql.calls import Assign, Attr, Node, Program, evaluate, links_of, run, text_of
 from streamsql.connectors.option_values import in_full
 from streamsql.definitions import Sink, Table, before_name, is_aside
-from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
+from streamsql.errors import EngineFault, InputFault, Note, Source
 from streamsql.guard import informing
 from streamsql.language import reference
 from streamsql.language.parser import parse
@@ -92,16 +93,13 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
             fault.propose(f"{here};")
             raise fault from error
         if plan.defines.kind:
-            return _with_readers(parts, statement, _defined(parts, plan, statement, existed))
-        return _with_readers(parts, statement, _collected(parts, plan, frame, statement, began))
-
-
-def _with_readers(parts: SessionParts, statement: Statement, result: Result) -> Result:
-    """The result of a statement that may have changed tables or a view of Spark, which queries read."""
-    if not isinstance(statement, (Spark, Insert)):
+            result = _defined(parts, plan, statement, existed)
+        else:
+            result = _collected(parts, plan, frame, statement, began)
+        if isinstance(statement, (Spark, Insert)):  # it may have changed what queries read
+            notes = informing(partial(after_statement, parts, statement.text), ())
+            result = replace(result, notes=(*result.notes, *notes)) if notes else result
         return result
-    notes = informing(partial(after_statement, parts, statement.text), ())
-    return replace(result, notes=(*result.notes, *notes)) if notes else result
 
 
 def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, existed: bool) -> Result:
@@ -177,7 +175,7 @@ def _collected(
     failed = lambda error: translate(error, statement, parts.catalog.relation_names())  # noqa: E731
     rows = (fetch_arrow if parts.config.arrow else fetch)(frame, parts.cancel, failed)
     if plan.reads.live:
-        parts.newest.empty_select = _select_text(statement) if rows.empty else ""
+        parts.newest.empty_select = statement.query.text if rows.empty else ""
         notes = _without_rows(parts, plan.reads.live) if rows.empty else ()
         rows = replace(rows, notes=(*rows.notes, *(notes or tables_that_stand(parts, plan.reads.live))))
     return replace(rows, seconds=time.monotonic() - began)
@@ -192,32 +190,20 @@ def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, 
         rows = live.rows()[0] if live is not None else None
         if rows is None or not rows.num_rows:
             fact = f"the live table {entry.name} has no rows"
-            fault = _failure(parts, entry.name)
+            queries = (query.name.casefold() for query in parts.catalog.queries_into(entry.name))
+            runs = [run for name in queries if (run := parts.queries.all.get(name)) is not None]
+            fault = next((run.fault for run in runs if run.status() == "FAILED" and run.fault), None)
             if fault is not None:
                 return (Note("LIVE_TABLE_EMPTY", f"{fact}: its query failed: {fault.fact}"),)
             if empty := empty_fact(entry.name, parts):
                 return (Note("LIVE_TABLE_EMPTY", f"{entry.name} has {empty}"),)
             if not parts.config.interactive:
                 continue
-            if _first_micro_batch_runs(parts, entry.name):
+            if any(waiting_for(run, parts.places) == FIRST_MICRO_BATCH for run in runs):
                 return (Note("LIVE_TABLE_EMPTY", f"{fact} yet: its first micro-batch is under way"),)
             why = f"WHY LIVE TABLE {quote_name(entry.name)}; explains it"
             return (Note("LIVE_TABLE_EMPTY", f"{fact}: {why}"),)
     return ()
-
-
-def _failure(parts: SessionParts, table: str) -> StreamsqlError | None:
-    """The error with which a query into a live table has ended."""
-    runs = (parts.queries.all.get(q.name.casefold()) for q in parts.catalog.queries_into(table))
-    return next(
-        (run.fault for run in runs if run is not None and run.status() == "FAILED" and run.fault), None
-    )
-
-
-def _first_micro_batch_runs(parts: SessionParts, table: str) -> bool:
-    """Whether a query into a live table runs and has not reported a micro-batch."""
-    runs = (parts.queries.all.get(q.name.casefold()) for q in parts.catalog.queries_into(table))
-    return any(r is not None and waiting_for(r, parts.places) == FIRST_MICRO_BATCH for r in runs)
 
 
 def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) -> None:
@@ -303,11 +289,6 @@ def _with_types_in_capitals(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]
     return [(name, in_capitals(kind), *more) for name, kind, *more in rows[:ends]] + rows[ends:]
 
 
-def _select_text(statement: Statement) -> str:
-    """The text of a SELECT; empty for another statement."""
-    return statement.query.text if isinstance(statement, Select) else ""
-
-
 def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Result:
     check_servers(plan.sinks)
     env = parts.env(plan.program, plan.reads)
@@ -317,8 +298,8 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
     targets = tuple(t.value.casefold() for t in statement.targets) if isinstance(statement, Insert) else ()
     if targets and not plan.sinks and not plan.folder:
         check_table(parts.spark, parts.catalog, Sink(targets[0], "table"), statement)
-    alone = parts.writes.alone(plan.folder or targets, parts.cancel)
-    with alone, parts.own_state_provider(plan.program), asked_again():
+    alone = parts.writes.setdefault(plan.folder or targets, threading.Lock())
+    with parts.cancel.holding(alone), parts.own_state_provider(plan.program), asked_again():
         if plan.folder and parts.config.stand_ins:
             write_rows(plan.program, env, plan.folder)
             return Done(message=plan.message)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream, text_of
 from streamsql.guard import informing
@@ -83,10 +86,6 @@ def _event_times(parts: SessionParts, entry: Stream) -> list[tuple[str, str]]:
     return [(f"event times in {running.name}", times.text(zone)) for running, times in measured]
 
 
-def _create_text(entry: Stream | Sink) -> Result:
-    return Text(text=entry.sql() + ";")
-
-
 def _show_sinks(parts: SessionParts, statement: sink.ShowSinks) -> Result:
     rows = [
         (
@@ -105,14 +104,6 @@ def _show_sinks(parts: SessionParts, statement: sink.ShowSinks) -> Result:
 
 def _fed_by(entry: Sink, parts: SessionParts) -> list[str]:
     return [q.name for q in parts.catalog.writers_of(entry.name)]
-
-
-def _create_stream(parts: SessionParts, statement: stream.ShowCreateStream) -> Result:
-    return _create_text(parts.catalog.stream(statement.name))
-
-
-def _create_sink(parts: SessionParts, statement: sink.ShowCreateSink) -> Result:
-    return _create_text(parts.catalog.sink(statement.name))
 
 
 def _describe_sink(parts: SessionParts, statement: sink.DescribeSink) -> Result:
@@ -160,18 +151,19 @@ def how_called(entry: Function) -> str:
     return f"FROM t, LATERAL {entry.name}(…)" if entry.kind == "table" else f"SELECT {entry.name}(…)"
 
 
-def _create_function(parts: SessionParts, statement: function.ShowCreateFunction) -> Result:
-    return Text(text=redact(text_of(parts.catalog.function(statement.name))) + ";")
+def _created_by(definition: Callable[[Catalog, Name], str]) -> Callable[..., Result]:
+    """The handler of a SHOW CREATE. definition: gives the statement that makes an entry."""
+    return lambda parts, statement: Text(text=definition(parts.catalog, statement.name) + ";")
 
 
 DIRECT: Answers = {
     stream.ShowStreams: _show_streams,
     stream.DescribeStream: _describe_stream,
-    stream.ShowCreateStream: _create_stream,
+    stream.ShowCreateStream: _created_by(lambda catalog, name: catalog.stream(name).sql()),
     sink.ShowSinks: _show_sinks,
     sink.DescribeSink: _describe_sink,
-    sink.ShowCreateSink: _create_sink,
+    sink.ShowCreateSink: _created_by(lambda catalog, name: catalog.sink(name).sql()),
     function.ShowPythonFunctions: _show_functions,
     function.DescribeFunction: _describe_function,
-    function.ShowCreateFunction: _create_function,
+    function.ShowCreateFunction: _created_by(lambda catalog, name: redact(text_of(catalog.function(name)))),
 }

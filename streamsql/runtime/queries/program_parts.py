@@ -62,26 +62,6 @@ class FunctionChanged(EngineFault):
     """The Python of a function is of another kind than the plan assumed."""
 
 
-class BatchWrites:
-    """One batch write at a time into each place. Spark's own writes into one folder share a temporary one:
-    the first that ends takes it from the others.
-    """
-
-    def __init__(self) -> None:
-        self._locks: dict[object, threading.Lock] = {}
-
-    @contextmanager
-    def alone(self, place: object, cancel: CancelToken) -> Iterator[None]:
-        """Hold the place until the write has ended. Raises Cancelled."""
-        lock = self._locks.setdefault(place, threading.Lock())
-        while not lock.acquire(timeout=0.1):
-            cancel.check()
-        try:
-            yield
-        finally:
-            lock.release()
-
-
 def _shared(spark: Any) -> Any:
     """The session of Spark that all statements share."""
     return spark
@@ -93,7 +73,8 @@ class QueryParts:
 
     cancel: the token of the statement that is being executed. current: the catalog. variant: makes the
     SparkSession of a statement of the engine's: one with settings of a client's own. server: the Spark
-    Connect server that the console runs on, if it does.
+    Connect server that the console runs on, if it does. writes: a lock for each place of a batch write:
+    Spark's own writes into one folder share a temporary one, which the first that ends takes from the others.
     """
 
     cancel: CancelToken
@@ -114,7 +95,7 @@ class QueryParts:
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], Server | None] = field(default=lambda: None, kw_only=True)
     create_views: Callable[[Program, Any], None] = field(default=lambda program, spark: None, kw_only=True)
-    writes: BatchWrites = field(default_factory=BatchWrites, kw_only=True)
+    writes: dict[object, threading.Lock] = field(default_factory=dict, kw_only=True)
 
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""
