@@ -147,13 +147,8 @@ class Preferences:
         return checked
 
     def layers(self) -> dict[str, dict[str, str]]:
-        """What each layer chooses, for `restore` in another process."""
+        """What each layer chooses, for `set` in another process."""
         return {layer: dict(values) for layer, values in self._layers.items()}
-
-    def restore(self, key: str, value: str, layer: str) -> None:
-        """Take over a value of `layers`. Raises NameFault or InputFault for what is none."""
-        spec = spec_of(key)
-        self._layers[layer][spec.name] = check(spec, value)
 
     def reset(self, key: str, span: Span | None = None) -> None:
         """Take back what SET gave. Raises NameFault for an unknown key."""

@@ -1,19 +1,23 @@
-"""What prompt, scripts and printers use of a session. The local one has it, and the client of a server."""
+"""The session of a console: its own or one in a server; and the records that both give."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
-from streamsql.catalog import Catalog
-from streamsql.errors import Note, Source, Span, StreamsqlError
-from streamsql.language.dialects.translation import Translation
-from streamsql.language.statements.base import Statement
+from streamsql.errors import Note
 from streamsql.language.tokens import quote_name
-from streamsql.query_facts import NONE, Amount, QueryFacts
-from streamsql.results import Result, Started
-from streamsql.runtime.engine.cancel import CancelToken, JobProgress
+from streamsql.query_facts import NONE, Amount
+from streamsql.runtime.engine.cancel import JobProgress
+
+if TYPE_CHECKING:
+    from streamsql.runtime.session import StatementSession
+    from streamsql.server.client import RemoteSession
+
+ConsoleSession: TypeAlias = "StatementSession | RemoteSession"
+"""What prompt, scripts and printers use. Both have the same methods, which may be called on any thread;
+summary, catalog, columns and query_state return at once.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,85 +62,3 @@ def left_open(summary: Summary) -> tuple[Note, ...]:
     return (
         Note("CHANGE_LEFT_OPEN", f"change {summary.change} has no END CHANGE: what is staged stays; {ways}"),
     )
-
-
-class ConsoleSession(Protocol):
-    """A session as a console uses it. All methods may be called on any thread; summary, catalog, columns and
-    query_state return at once.
-    """
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The values of `${name}`."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The newest definitions."""
-
-    @property
-    def translation(self) -> Translation | None:
-        """From the dialect of SET streamsql.dialect into Spark's words; None if that is Spark's."""
-
-    def open(self) -> Sequence[str]:
-        """Begin the session of a prompt. Returns what is to be told, a line each."""
-
-    def execute(self, statement: Statement, cancel: CancelToken | None = None) -> Result:
-        """Execute one statement. Raises StreamsqlError with its span in the statement's source."""
-
-    def set_folder(self, folder: str) -> None:
-        """The folder of the script whose statements follow: `${here}`."""
-
-    def query_facts(self) -> Sequence[QueryFacts]:
-        """What each query is and does now, in the order of their definitions."""
-
-    # ---- the queries of a script
-
-    def place(self, started: Started, source: Source, span: Span) -> None:
-        """Record the statement that started queries, for the errors that they may end with."""
-
-    def without_end(self, names: Sequence[str]) -> tuple[Note, ...]:
-        """A note on queries of a script that will be awaited and do not end with their input."""
-
-    def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
-        """Wait until the queries of a script with a durable sink have ended, or one has failed. Returns notes
-        on those that go on.
-        """
-
-    def why_silent(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
-        """Why queries that have read rows have written none."""
-
-    def failures(self) -> list[StreamsqlError]:
-        """The errors of failed queries that were not reported before."""
-
-    def reported(self, error: StreamsqlError) -> None:
-        """An error was shown: the query that failed with it is not reported again."""
-
-    # ---- what is shown beside
-
-    def activity(self, cancel: CancelToken) -> Activity:
-        """What a statement is waiting for. May wait for Spark."""
-
-    def summary(self) -> Summary:
-        """The toolbar's facts."""
-
-    def columns(self, table: str) -> list[tuple[str, str]]:
-        """(name, type) of the columns of a live table, as far as they are known."""
-
-    def query_state(self, name: str) -> str:
-        """What completion shows beside the name of a query."""
-
-    def query_fault(self, name: str) -> StreamsqlError | None:
-        """The error that a query has failed with, as far as this process knows it."""
-
-    def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:
-        """Call a function, on a thread of its own, with a line about each event of the background.
-        restarts_only: not about failures, which a script reports at its end.
-        """
-
-    # ---- the end
-
-    def close(self, limit: float = 0.0, cancel: CancelToken | None = None) -> None:
-        """End the session. limit: the seconds that micro-batches have to complete; cancel: aborts them."""
-
-    def kill(self) -> None:
-        """End at once what `close` could not end."""

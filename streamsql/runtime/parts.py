@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import run
 from streamsql.catalog import Catalog, CurrentCatalog
@@ -22,7 +22,6 @@ from streamsql.runtime.engine.kept_tables import create_again, is_table
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.temporary_views import Deferred, RegisteredRelations, TemporaryViews
-from streamsql.runtime.hosting import Hosting
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.recorded_progress import Recorded, of_changes, of_checkpoint, of_late_rows
 from streamsql.runtime.live.refresh_scheduler import Refreshes
@@ -35,10 +34,20 @@ from streamsql.runtime.workspace.read_only import SharedTables
 from streamsql.runtime.workspace.session_workspace import SessionWorkspace
 from streamsql.runtime.workspace.store import Store
 
+if TYPE_CHECKING:
+    from streamsql.server import listener
+
 
 @dataclass(frozen=True)
 class StatementBegins(Event):
     """A statement is about to be planned."""
+
+
+@dataclass
+class Hosting:
+    """host: the server of a session; None in a console."""
+
+    host: listener.Server | None = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +81,6 @@ def _places(config: Config) -> Places:
     if config.read_only and config.store:
         return Places(str(config.store.folder / "run"), str(config.folder))
     return Places(str(config.folder))
-
-
-def _packages(config: Config, engine: Engine) -> Packages:
-    offline = lambda: config.preferences["offline"] == "on"  # noqa: E731
-    return Packages(config.settings.start_conf, config.cache, offline, engine.say)
 
 
 def _live_tables(
@@ -115,28 +119,20 @@ def _recorded(table: str, catalog: Catalog, places: Places) -> Recorded | None:
     return of(folder) if folder else None
 
 
-def local_engine(config: Config, events: Events, spark: Any) -> Engine:
+def local_engine(config: Config, spark: Any) -> Engine:
     """Spark in a JVM of this machine. spark: a running SparkSession that the session does not own (tests)."""
-    return Engine(config.settings, config.folder, config.log, config.cache, config.java, events, spark)
+    return Engine(config.settings, config.folder, config.log, config.cache, config.java, Events(), spark)
 
 
-@dataclass(frozen=True)
-class Backend:
-    """What runs the statements of a session: the engine, how it gets packages, and the Spark Connect server
-    behind it, if there is one.
-    """
-
-    engine: Callable[[Config, Events, Any], Engine] = local_engine
-    packages: Callable[[Config, Engine], Packages] = _packages
-    server: Callable[[], Server | None] = lambda: None
-
-
-def session_parts(config: Config, spark: Any = None, backend: Backend | None = None) -> SessionParts:
-    """The parts of a new session. spark: as for local_engine."""
-    backend = backend or Backend()
-    events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
-    engine = backend.engine(config, events, spark)
-    live = _live_tables(config, places, current, backend.server)
+def session_parts(
+    config: Config,
+    engine: Engine,
+    packages: type[Packages] = Packages,
+    server: Callable[[], Server | None] = lambda: None,
+) -> SessionParts:
+    """The parts of a new session. server: the Spark Connect server behind the engine, if there is one."""
+    events, current, settings, places = engine.events, CurrentCatalog(), config.settings, _places(config)
+    live = _live_tables(config, places, current, server)
     queries = Queries(events, Refreshes(live, current))
 
     temporary = TemporaryViews(
@@ -150,12 +146,14 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
         settings=settings,
         places=places,
         variables={},
-        packages=backend.packages(config, engine),
+        packages=packages(
+            settings.start_conf, config.cache, lambda: config.preferences["offline"] == "on", engine.say
+        ),
         modules=Modules(),
         live=live,
         histories=BatchHistories(places, lasting=config.store is not None),
         queries=queries,
-        server=backend.server,
+        server=server,
         create_views=temporary.create_for,
         config=config,
         store=config.store,

@@ -15,7 +15,7 @@ from streamsql.runtime.queries.run import GOING_ON
 
 
 class ScriptQueries:
-    """The part of a session that scripts use, as console_session.ConsoleSession describes it."""
+    """The part of a session that scripts use, which a client of a server has, too."""
 
     parts: SessionParts
 

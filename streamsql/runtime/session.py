@@ -50,7 +50,7 @@ from streamsql.runtime.handlers import (
 )
 from streamsql.runtime.handlers.info_table import session_zone
 from streamsql.runtime.live.journal import LiveTables
-from streamsql.runtime.parts import SessionParts, StatementBegins, session_parts
+from streamsql.runtime.parts import SessionParts, StatementBegins, local_engine, session_parts
 from streamsql.runtime.queries.program_parts import FunctionChanged
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.queries.restart_supervisor import RestartSupervisor
@@ -104,7 +104,10 @@ class StatementSession(ScriptQueries):
     @property
     def translation(self) -> Translation | None:
         """From the dialect of SET streamsql.dialect into Spark's words; None if that is Spark's."""
-        return chosen_translation(self.parts)
+        dialect = self.parts.config.preferences["dialect"]
+        if dialect == "spark":
+            return None
+        return translation_of(dialect, self.catalog, functions_of(self.parts))
 
     def set_folder(self, folder: str) -> None:
         """The folder of the script whose statements follow: `${here}`."""
@@ -199,11 +202,15 @@ class StatementSession(ScriptQueries):
 
     def columns(self, table: str) -> list[tuple[str, str]]:
         """(name, type) of the columns of a live table that is loaded."""
-        return session_summary.columns_of(self.parts, table)
+        rows = self.parts.live.loaded(table.casefold())
+        fields = rows.schema.fields if rows is not None and rows.schema is not None else ()
+        return [(f.name, f.dataType.simpleString()) for f in fields]
 
     def query_state(self, name: str) -> str:
         """What completion shows beside the name of a query."""
-        return session_summary.query_state(self.parts, name)
+        running = self.parts.queries.all.get(name.strip("`").casefold())
+        going = running is not None and not running.over
+        return "running query" if going else "FAILED query" if running and running.fault else "stopped query"
 
     def query_fault(self, name: str) -> StreamsqlError | None:
         """The error that a query has failed with."""
@@ -233,7 +240,7 @@ class Session(StatementSession):
     """The session of a prompt, a script or a server: it owns its parts."""
 
     def __init__(self, config: Config, spark: Any = None, parts: SessionParts | None = None) -> None:
-        super().__init__(parts or session_parts(config, spark))
+        super().__init__(parts or session_parts(config, local_engine(config, spark)))
         self._supervisor = RestartSupervisor(self.parts, self.parts.workspace.save_status)
         self._companions = [begin(self.parts) for begin in extensions("session parts")]
 
@@ -325,11 +332,3 @@ def functions_of(parts: SessionParts) -> frozenset[str]:
         rows = parts.spark.sql("SHOW USER FUNCTIONS").collect()
         names |= {row[0].rpartition(".")[2].casefold() for row in rows}
     return frozenset(names)
-
-
-def chosen_translation(parts: SessionParts) -> Translation | None:
-    """The translation of the dialect that is chosen; None for Spark's."""
-    preferences = parts.config.preferences
-    if preferences["dialect"] == "spark":
-        return None
-    return translation_of(preferences["dialect"], parts.catalog, functions_of(parts))

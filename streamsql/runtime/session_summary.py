@@ -1,4 +1,4 @@
-"""What a console shows of a session beside its results: the toolbar, completion. None of it calls Spark."""
+"""What the toolbar of a console shows of a session. None of it calls Spark."""
 
 from __future__ import annotations
 
@@ -69,17 +69,3 @@ def stale_table(parts: SessionParts) -> tuple[str, float] | None:
     refreshed = [run for run in _runs(parts) if run.is_refresh and not run.over]
     stale, name = max(((run.handle.stale, run.name) for run in refreshed), default=(0.0, ""))
     return (name, stale) if stale >= BEHIND else None
-
-
-def columns_of(parts: SessionParts, name: str) -> list[tuple[str, str]]:
-    """(name, type) of the columns of a live table that is loaded."""
-    rows = parts.live.loaded(name.casefold())
-    fields = rows.schema.fields if rows is not None and rows.schema is not None else ()
-    return [(f.name, f.dataType.simpleString()) for f in fields]
-
-
-def query_state(parts: SessionParts, name: str) -> str:
-    """What completion shows beside the name of a query."""
-    running = parts.queries.all.get(name.strip("`").casefold())
-    going = running is not None and not running.over
-    return "running query" if going else "FAILED query" if running and running.fault else "stopped query"

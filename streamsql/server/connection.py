@@ -15,7 +15,6 @@ from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.results import ArrowRows, Copied, Live, Result, RowStream, discard
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.session_summary import columns_of
 from streamsql.server.client_session import ClientSession
 from streamsql.server.encoding import LIVE_CALLS, Message, decode, encode_error
 from streamsql.server.socket_frames import Disconnected, FrameSocket
@@ -231,7 +230,7 @@ class ClientConnection:
         """
         session = self.session
         catalog = session.catalog
-        columns = {name: columns_of(session.parts, name) for name in catalog.sinks}
+        columns = {name: session.columns(name) for name in catalog.sinks}
         states = {name: session.query_state(name) for name in catalog.queries}
         more = (catalog, columns, states)
         if client_has_them and self._sent == (id(catalog), columns, states):

@@ -202,5 +202,5 @@ def _preferences(layers: Any) -> Preferences:
         if layer not in LAYERS:
             raise KeyError(layer)
         for key, value in values.items():
-            preferences.restore(str(key), str(value), layer)
+            preferences.set(str(key), str(value), layer)
     return preferences

@@ -57,10 +57,9 @@ class ConnectEngine(Engine):
     `close`. session_lifetime: how long it then goes on, as shown; "" for ever.
     """
 
-    def __init__(
-        self, config: Config, events: Events, address: ServerAddress, record: SessionRecord, *, keeps: bool
-    ) -> None:
-        super().__init__(config.settings, config.folder, config.log, config.cache, config.java, events, None)
+    def __init__(self, config: Config, address: ServerAddress, record: SessionRecord, *, keeps: bool) -> None:
+        settings, java = config.settings, config.java
+        super().__init__(settings, config.folder, config.log, config.cache, java, Events(), None)
         self.address = address
         self.record = record
         self.keeps = keeps

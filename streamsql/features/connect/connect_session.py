@@ -28,7 +28,7 @@ from streamsql.results import Result, Started
 from streamsql.runtime.console_session import Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.package_loader import Packages
-from streamsql.runtime.parts import Backend, SessionParts, session_parts
+from streamsql.runtime.parts import SessionParts, session_parts
 from streamsql.runtime.queries.stop import PATIENCE
 from streamsql.runtime.session import DIRECT, PLANS, Session
 from streamsql.runtime.session_config import Config
@@ -71,14 +71,8 @@ class ConnectSession(Session):
         if session := address.parameters.get("session_id"):
             record.session = session
         self.keeps = folder is not None
-        engine_of = lambda c, events, spark: ConnectEngine(c, events, address, record, keeps=self.keeps)  # noqa: E731
-        packages = lambda c, engine: _ServerPackages(c.settings.start_conf, c.cache, lambda: True, engine.say)  # noqa: E731
-        super().__init__(
-            config, parts=session_parts(config, None, Backend(engine_of, packages, self._server))
-        )
-        engine = self.parts.engine
-        assert isinstance(engine, ConnectEngine)
-        self.connection = engine
+        self.connection = engine = ConnectEngine(config, address, record, keeps=self.keeps)
+        super().__init__(config, parts=session_parts(config, engine, _ServerPackages, self._server))
         self.on_server = ServerQueries(lambda: self.parts, engine)
         handlers = ConnectHandlers(self.on_server, PLANS, DIRECT)
         self.of_plans, self.of_statements = handlers.plans, handlers.direct

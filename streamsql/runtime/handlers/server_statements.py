@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from streamsql.errors import NameFault, RuleFault
 from streamsql.language.statements.server import Detach, ShowServer, StopServer
 from streamsql.results import Done, Leave, Result
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of
-from streamsql.runtime.hosting import Host
 from streamsql.runtime.parts import SessionParts
 
+if TYPE_CHECKING:
+    from streamsql.server import listener
 
-def _host(parts: SessionParts) -> Host:
+
+def _host(parts: SessionParts) -> listener.Server:
     host = parts.hosting.host
     if host is None:
         raise NameFault(

@@ -33,7 +33,7 @@ from streamsql.language.topics import topics
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.results import Live, Result, Rows
-from streamsql.runtime.engine.events import Event, Events
+from streamsql.runtime.engine.events import Event
 from streamsql.runtime.engine.java import spark_home
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session_config import Config
@@ -167,13 +167,13 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     eventually(lambda: watched.changes(9, 2, None).rows == [("-D", "cat", 1), ("+I", "cat", 2)])
     assert watched.status().status == "running"
     watched.close()
-    second.session.config.interactive = True
+    second.session.parts.config.interactive = True
     (shown,) = second.run("SELECT word FROM words;")
     assert isinstance(shown, Live)
     eventually(lambda: sorted(shown.take(9, 0, None).rows) == [("cat",), ("cat",), ("dog",)])
     shown.close()
     assert shown.said().startswith("its query was stopped")
-    second.session.config.interactive = False
+    second.session.parts.config.interactive = False
     assert (second.query("copies")["status"], second.query("copies")["mode"]) == ("running", "append")
     second.run("AWAIT QUERY ALL IDLE;")
     assert second.rows("SELECT word, n FROM counts ORDER BY word;") == [("cat", 2), ("dog", 1)]
@@ -420,9 +420,8 @@ def test_a_server_of_another_version_is_told(tmp_path: Path) -> None:
     told: list[Event] = []
     address = read_address("sc://h:1")
     config = Config(Settings.of_server(address.shown, {}, {}), tmp_path, tmp_path / "log", tmp_path)
-    events = Events()
-    events.subscribe(SessionRemark, told.append)
-    engine = ConnectEngine(config, events, address, SessionRecord.read(address.shown, None), keeps=False)
+    engine = ConnectEngine(config, address, SessionRecord.read(address.shown, None), keeps=False)
+    engine.events.subscribe(SessionRemark, told.append)
     engine._check_version("4.0.2")
     (remark,) = told
     assert isinstance(remark, SessionRemark)
