@@ -61,8 +61,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Before the workers of a run with slow tests, which start many JVMs: the start-up cache that a user's second
     session has.
     """
-    several = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
-    if several and session.config.getoption("markexpr") not in ("fast", "not slow"):
+    several = session.parts.config.getoption("numprocesses", None) and not hasattr(
+        session.parts.config, "workerinput"
+    )
+    if several and session.parts.config.getoption("markexpr") not in ("fast", "not slow"):
         java, cache = find_java(), cache_folder()
         if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache)):
             print("building Spark's start-up cache", flush=True)
@@ -357,7 +359,7 @@ class Console:
     def reset(self) -> None:
         """Begin again with an empty console, in a folder of its own."""
         self.session.close()
-        spark, old = self.session.spark, self.session.config
+        spark, old = self.session.spark, self.session.parts.config
         drop_tables(spark)
         again = replace(old, folder=old.folder.with_name(old.folder.name + "_"))
         self.session = Session(again, spark)
@@ -402,7 +404,7 @@ def fresh_console(spark: Any, folder: Path) -> Iterator[Console]:
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     for query in spark.streams.active:
         query.stop()
-    for key in made.session.settings.changed:
+    for key in made.session.parts.settings.changed:
         spark.conf.unset(key)
     for key, value in before.items():
         spark.conf.set(key, value)

@@ -40,7 +40,7 @@ def test_advance_closes_windows_and_is_in_no_result_state_or_count(console: Cons
     assert len(rows(console, "SELECT * FROM STATE OF QUERY t;")) == 1
     assert len(console.rows("SELECT * FROM every_row;")) == 3
     assert rows(console, "SELECT count(*) AS n, count(k) AS k FROM w;") == [("3", "3")]
-    running = console.session.queries.all["t"]
+    running = console.session.parts.queries.all["t"]
     assert (running.reports.run.read.number, sum(dict(running.reports.run.streams).values())) == (3, 3)
     assert sum(r["numInputRows"] for r in running.reports.newest()) == 3
     [flushed] = console.run("FLUSH QUERY t;")
@@ -66,7 +66,7 @@ def test_advance_of_a_computed_event_time_read_twice(console: Console) -> None:
         AWAIT QUERY t IDLE;"""
     )
     assert rows(console, "SELECT * FROM t;") == [("2024-05-01 12:06:00", "2")]
-    running = console.session.queries.all["t"]
+    running = console.session.parts.queries.all["t"]
     assert sum(r["numInputRows"] for r in running.reports.newest()) == 2
 
 

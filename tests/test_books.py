@@ -237,8 +237,8 @@ def test_a_checkpoint_of_plain_pyspark(console: Console, plain: Path, tmp_path: 
     without_spark = Console(Session(config))
     shown_batches = answer(without_spark, f"SHOW BATCHES OF CHECKPOINT 'file://{plain}';")
     assert [r[1] for r in shown_batches.rows] == ["committed"] * 3
-    assert not without_spark.session.engine.started
-    assert not without_spark.session.engine.starting
+    assert not without_spark.session.parts.engine.started
+    assert not without_spark.session.parts.engine.starting
 
 
 def test_a_half_written_checkpoint_is_described_with_what_is_wrong(

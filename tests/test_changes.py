@@ -221,7 +221,7 @@ def test_rows_of_one_key_are_an_error(console: Console) -> None:
 @pytest.mark.slow
 def test_a_row_is_known_by_the_key_of_the_sink_or_of_the_live_table(console: Console, tmp_path: Path) -> None:
     shown: list[Any] = []
-    config = replace(console.session.config, show_batch=lambda rows, batch: shown.extend(rows.rows))
+    config = replace(console.session.parts.config, show_batch=lambda rows, batch: shown.extend(rows.rows))
     console.session = Session(config, console.session.spark)
     (tmp_path / "takers.py").write_text(
         "def take(batch, batch_id):\n"

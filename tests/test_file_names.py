@@ -64,7 +64,7 @@ def test_a_query_that_reads_such_a_file_later_fails(
         f"CREATE STREAM d (n INT) USING json OPTIONS (path '{tmp_path}/in');"
         "CREATE LIVE TABLE t AS SELECT sum(n) AS total FROM d; AWAIT QUERY t IDLE;"
     )
-    running = console.session.queries.all["t"]
+    running = console.session.parts.queries.all["t"]
     _files(tmp_path / "in", "a", "b", "[ab]")
     eventually(lambda: running.status() == "FAILED")
     with pytest.raises(

@@ -98,7 +98,7 @@ def check(
         console.run(f"INSERT INTO {stream} VALUES {values_of(batches[at : at + 1])};")
     for name, query in queries.items():
         console.run(f"CREATE LIVE TABLE {name} TRIGGER AVAILABLE NOW AS {query}; AWAIT QUERY {name};")
-        assert console.session.queries.all[name].mode == "update", name
+        assert console.session.parts.queries.all[name].mode == "update", name
         wanted = batch_rows(console, query, stream, columns, batches)
         assert shown(console.rows(f"SELECT * FROM {name};")) == wanted, name
 
@@ -124,7 +124,7 @@ def test_windows_that_are_not_selected_leave_the_state_when_the_watermark_passes
     assert isinstance(live, Live)
     assert len(frame(live, View(width=80)).lines) > 4  # none of its keys is shown
     live.close()
-    last = console.session.queries.all["window_cast"].progress()[-1]
+    last = console.session.parts.queries.all["window_cast"].progress()[-1]
     assert last["stateOperators"][0]["numRowsTotal"] == 1
 
 
@@ -149,7 +149,7 @@ def test_an_insert_names_the_columns_of_its_sink(console: Console) -> None:
     )
     for at in range(2):
         console.run(f"INSERT INTO words VALUES {values_of(BATCHES[at : at + 1])}; AWAIT QUERY ALL IDLE;")
-    assert {q.mode for q in console.session.queries.all.values()} == {"update"}
+    assert {q.mode for q in console.session.parts.queries.all.values()} == {"update"}
     assert shown(console.rows("SELECT * FROM m;")) == shown([(1, 1), (2, 1), (3, 1), (4, 1), (None, 1)])
     assert console.rows("SELECT * FROM swapped;") == [(None, 3)]
     with pytest.raises(StreamsqlError, match="the sink m has no column c"):

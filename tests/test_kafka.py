@@ -255,7 +255,7 @@ def test_so_many_messages_in_a_micro_batch(kafka: Broker, console: Console) -> N
     console.run(
         source(kafka, topic, maxOffsetsPerTrigger="3") + target(kafka, copies) + insert("SELECT * FROM s")
     )
-    batches = console.session.queries.all["q"].progress(10)
+    batches = console.session.parts.queries.all["q"].progress(10)
     assert [b["numInputRows"] for b in batches if b["numInputRows"]] == [3, 1]
     assert len(kafka.read(copies)) == 4
 

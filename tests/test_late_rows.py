@@ -107,7 +107,7 @@ def test_late_rows_are_those_that_a_batch_tells(console: Console) -> None:
         kept = f"SELECT n, count(*) AS times FROM late_{name} {where} GROUP BY n ORDER BY n;"
         assert console.rows(kept) == rows, name
     # Spark counts rows where it does not combine those of a group before it drops them.
-    dropped = console.session.queries.all["firsts"].reports.run.late.number
+    dropped = console.session.parts.queries.all["firsts"].reports.run.late.number
     assert console.rows("SELECT count(*) FROM LATE ROWS OF QUERY firsts;") == [(dropped,)]
     batch, mark, by = console.rows(
         "SELECT _batch, CAST(_watermark AS STRING), _late_by_seconds FROM LATE ROWS OF QUERY firsts "

@@ -22,7 +22,7 @@ WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 
 
 def mode_of(console: Console, name: str) -> str:
-    return console.session.queries.all[name].mode
+    return console.session.parts.queries.all[name].mode
 
 
 def test_update_mode_shows_each_group_once_and_its_newest_row(console: Console) -> None:
@@ -229,7 +229,7 @@ def test_replace_keeps_the_old_table_when_the_new_one_is_refused(console: Consol
         with pytest.raises(StreamsqlError):
             console.run(f"CREATE OR REPLACE LIVE TABLE t OUTPUT MODE APPEND AS {bad};")
     assert console.rows("SELECT * FROM t;") == [(1,)]
-    assert console.session.queries.all["t"].status() == "running"
+    assert console.session.parts.queries.all["t"].status() == "running"
     console.run("CREATE OR REPLACE LIVE TABLE t AS SELECT n + 1 AS m FROM words; AWAIT QUERY t IDLE;")
     assert console.rows("SELECT * FROM t;") == [(2,)]
 
@@ -280,7 +280,7 @@ def test_a_few_changes_do_not_copy_a_large_table(spark: Any) -> None:
 def test_limit_reads_as_much_of_a_hundred_thousand_rows_as_of_a_thousand(console: Console) -> None:
     """Only the rows asked for are handed to Spark, so the size of the table does not matter."""
     console.run(f"{WORDS} CREATE LIVE TABLE big AS SELECT n FROM words; AWAIT QUERY big IDLE;")
-    live = console.session.live["big"]
+    live = console.session.parts.live["big"]
     live.table = pa.table({"n": pa.array(range(100_000), pa.int32())})
     handed: list[int] = []
     original = live.frame

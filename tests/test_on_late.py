@@ -117,7 +117,7 @@ def test_late_rows_in_every_kind_of_sink(
         "kept = []\ndef keep(batch, batch_id):\n    kept.append(sorted(r.n for r in batch.collect()))\n"
     )
     shown: list[Any] = []
-    config = replace(console.session.config, show_batch=lambda rows, batch: shown.append(rows.rows))
+    config = replace(console.session.parts.config, show_batch=lambda rows, batch: shown.append(rows.rows))
     console.session = Session(config, console.session.spark)
     topic = kafka.topic()
     sinks = {
@@ -311,7 +311,7 @@ def test_late_rows_behind_a_join_are_counted_and_said_not_to_be_listed(console: 
     )
     assert [n.code for n in started.notes if "not among the late rows" in n.text] == ["LATE_ROWS_OF_JOIN"]
     console.run("AWAIT QUERY t IDLE;")
-    assert console.session.queries.all["t"].reports.run.late.number == 1
+    assert console.session.parts.queries.all["t"].reports.run.late.number == 1
     with pytest.raises(RuleFault, match="the late rows of t cannot be read: they are rows that a join emits"):
         console.run("SELECT * FROM LATE ROWS OF QUERY t;")
     assert console.rows("SELECT * FROM too_late;") == []

@@ -197,7 +197,7 @@ def test_the_hint_for_the_best_row_of_each_key_is_typed(
     assert hint in fault.hint
     found, _ = run_now(console, fault.hint.splitlines()[0])
     assert [(user, v) for user, v, _ in found] == rows
-    assert console.session.queries.all["t"].mode == "update"
+    assert console.session.parts.queries.all["t"].mode == "update"
     console.run("SET streamsql.stages = on;")
     staged, notes = run_now(console, TOP.format(order))
     assert (staged[0], staged[2]) == (rows[0], rows[2])

@@ -53,7 +53,7 @@ def test_a_query_is_stopped_within_its_micro_batch(
     monkeypatch.setattr(stop, "_terminated", renamed)
     console.run("STOP QUERY t;")
     assert status(console, "t")["status"] == "stopped"
-    assert not console.session.queries.all["t"].is_active()
+    assert not console.session.parts.queries.all["t"].is_active()
     assert any(
         "t is stopped within its micro-batch, which is retried on restart" in m for m in logged(caplog)
     )

@@ -82,7 +82,7 @@ def test_await_tells_the_next_trigger(console: Console, eventually: Callable[...
     )
     eventually(lambda: console.rows("SELECT count(*) FROM t;") == [(1,)])
     cancel = CancelToken()
-    engine, now = console.session.engine, time.time()
+    engine, now = console.session.parts.engine, time.time()
     waiting = threading.Thread(target=lambda: pytest.raises(Cancelled, console.run, "AWAIT QUERY t;", cancel))
     waiting.start()
     eventually(lambda: "next trigger" in engine.doing)
@@ -155,7 +155,7 @@ def test_a_failed_query_takes_no_other_with_it_and_says_why(console: Console) ->
 
 def test_describe_query_has_the_error_of_a_query_that_has_just_failed(console: Console) -> None:
     console.run(WORDS + "CREATE LIVE TABLE bad AS SELECT CAST(word AS INT) AS w FROM words;")
-    running = console.session.queries.all["bad"]
+    running = console.session.parts.queries.all["bad"]
     console.run("INSERT INTO words VALUES ('x', 1);")
     with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
         running.handle.awaitTermination(60)
@@ -251,7 +251,7 @@ def test_await_with_a_time_limit(console: Console) -> None:
 
 def test_drop_query_removes_definition_and_checkpoint(console: Console) -> None:
     console.run(WORDS + "CREATE SINK n USING noop; INSERT INTO n SELECT * FROM words;")
-    folder = Path(console.session.places.checkpoint("n"))
+    folder = Path(console.session.parts.places.checkpoint("n"))
     console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY n IDLE;")
     assert folder.is_dir()
     console.run("DROP QUERY n;")
@@ -275,7 +275,7 @@ def test_names_may_hold_anything(console: Console) -> None:
         INSERT INTO `../a b` VALUES (1); AWAIT QUERY `x/../y` IDLE;"""
     )
     assert console.rows("SELECT * FROM `x/../y`;") == [(1,)]
-    folder = Path(console.session.places.folder)
+    folder = Path(console.session.parts.places.folder)
     assert all(folder in p.parents for p in folder.rglob("*"))
 
 

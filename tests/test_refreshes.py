@@ -234,7 +234,7 @@ def test_an_input_that_is_replaced_or_stopped(console: Console) -> None:
 
 def test_a_live_table_keeps_nothing_of_readers_that_have_stopped(console: Console) -> None:
     console.run(COUNTS + TOP + "INSERT INTO words VALUES ('a', 1); AWAIT QUERY top IDLE;")
-    counts = console.session.live.loaded("counts")
+    counts = console.session.parts.live.loaded("counts")
     watchers = len(counts.watchers)
     for _ in range(3):
         console.run("STOP QUERY top; STOP QUERY counts; START QUERY counts; START QUERY top;")

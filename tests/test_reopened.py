@@ -79,7 +79,7 @@ def opened(spark: Any, tmp_path: Path) -> Iterator[Open]:
     yield make
     for old in before:
         old.session.close()
-        for key in old.session.settings.changed:
+        for key in old.session.parts.settings.changed:
             spark.conf.unset(key)
     spark.conf.set("spark.sql.session.timeZone", zone)
     drop_tables(spark)
@@ -151,7 +151,7 @@ def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:
         "copied": ("stopped", ""),
     }
     assert ("spark.sql.ansi.enabled", "true", "SET") in again.rows("SET;")
-    assert not again.session.engine.started
+    assert not again.session.parts.engine.started
     again.session.parts.workspace.note_reported()
     assert opened(started=False).words == [
         f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table, 2 stopped queries"
@@ -420,12 +420,12 @@ def test_the_rows_and_durations_of_batches_are_there_again_without_spark(opened:
     assert [row[5] for row in before] == [2]
     again = opened(started=False)
     assert again.rows("SHOW BATCHES OF QUERY counts;") == before
-    assert not again.session.engine.starting
+    assert not again.session.parts.engine.starting
     third = opened()
     third.run("INSERT INTO words VALUES ('c'); START QUERY counts; AWAIT QUERY counts IDLE;")
     assert third.rows("SHOW BATCHES OF QUERY counts;")[:1] == before
     assert [row[5] for row in third.rows("SHOW BATCHES OF QUERY counts;")] == [2, 1]
-    kept = third.session.config.folder / "queries" / "counts" / "batches.jsonl"
+    kept = third.session.parts.config.folder / "queries" / "counts" / "batches.jsonl"
     assert len(kept.read_text().splitlines()) == 2
     third.run("DROP QUERY counts;")
     assert not kept.exists()

@@ -26,7 +26,7 @@ def test_a_repeated_micro_batch_changes_nothing_and_the_query_goes_on(
     console.run("INSERT INTO s VALUES (1), (2), (3), (4); AWAIT QUERY q IDLE;")
     console.run("INSERT INTO s VALUES (1), (2), (3), (4); AWAIT QUERY q IDLE; STOP QUERY q;")
     # As a crash between the sink and the checkpoint's last word leaves it.
-    commits = Path(console.session.places.checkpoint("q")) / "commits"
+    commits = Path(console.session.parts.places.checkpoint("q")) / "commits"
     last = max(int(f.name) for f in commits.iterdir() if f.name.isdigit())
     for name in (f"{last}", f".{last}.crc"):
         (commits / name).unlink()

@@ -172,7 +172,7 @@ def test_settings_and_variables_are_each_clients_own(host: Host) -> None:
     assert (other.preferences["null"], "day" in other.variables) == ("NULL", False)
     run(one, "CREATE TEMPORARY VIEW of_one AS SELECT 1 AS a;")
     assert rows_of(other, "SELECT * FROM of_one;") == [(1,)]  # definitions are the server's
-    assert key not in host.session.settings.changed
+    assert key not in host.session.parts.settings.changed
     run(one, f"RESET {key}; DROP VIEW of_one;")
     assert rows_of(one, "SELECT current_timezone();") == rows_of(other, "SELECT current_timezone();")
 
@@ -202,7 +202,7 @@ def test_a_query_starts_with_its_clients_settings_and_no_other_client_sees_them(
     assert {h for _, h in rows_of(other, "SELECT * FROM hours;")} == {9}
     # The view is shared, and keeps the settings with which it was created, as Spark's views do.
     assert rows_of(other, "SELECT * FROM noon;") == [(9,)]
-    assert host.session.queries.all["hours"].status() == "running"
+    assert host.session.parts.queries.all["hours"].status() == "running"
     run(other, "CREATE LIVE TABLE over_hours AS SELECT max(h) AS h FROM hours; AWAIT QUERY over_hours IDLE;")
     [note] = notes_of(run(one, "SET spark.sql.ansi.enabled = false;"))
     assert "hours, over_hours still run with spark.sql.ansi.enabled as it was before" in note
@@ -256,12 +256,12 @@ def test_a_client_that_vanishes_takes_its_select_only(host: Host, eventually: Ca
     client = host.attach(interactive=True)
     shown = run(client, "SELECT word FROM words;")
     assert isinstance(shown, Live)
-    before = set(host.session.queries.all)
+    before = set(host.session.parts.queries.all)
     assert len(before) == 2
     assert client.calls._frames is not None
     client.calls._frames.connection.shutdown(socket.SHUT_RDWR)  # as when the client is killed
-    eventually(lambda: set(host.session.queries.all) == {"counts"})
-    assert host.session.queries.all["counts"].status() == "running"
+    eventually(lambda: set(host.session.parts.queries.all) == {"counts"})
+    assert host.session.parts.queries.all["counts"].status() == "running"
 
 
 def test_cancel_ends_the_statement_only(host: Host, eventually: Callable[..., None]) -> None:
@@ -280,7 +280,7 @@ def test_cancel_ends_the_statement_only(host: Host, eventually: Callable[..., No
     thread.join(30)
     assert isinstance(caught[0], Cancelled)
     assert rows_of(client, "SELECT 1;") == [(1,)]
-    assert host.session.queries.all["counts"].status() == "running"
+    assert host.session.parts.queries.all["counts"].status() == "running"
 
 
 @pytest.mark.slow
@@ -301,7 +301,7 @@ def test_two_clients_insert_into_one_stream_at_the_same_time(host: Host) -> None
     for thread in threads:
         thread.join(60)
     assert not errors
-    files = host.session.places.values("shared")
+    files = host.session.parts.places.values("shared")
     rows = rows_of(host.session, f"SELECT n FROM parquet.`{files}` ORDER BY n;")
     assert rows == [(10 * n + k,) for n in range(3) for k in range(3)]
     run(clients[0], "DROP STREAM shared;")

@@ -118,7 +118,7 @@ def test_a_select_over_streams_runs_in_stages_too(console: Console) -> None:
     assert console.rows(
         "SELECT count(DISTINCT word) AS d, sum(n) AS n FROM words WHERE n IN (SELECT max(n) FROM words);"
     ) == [(1, 3)]
-    assert console.session.queries.all == {}
+    assert console.session.parts.queries.all == {}
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_the_plan_of_spark_shows_each_stage(console: Console) -> None:
     heads = [line for line in shown.text.splitlines() if line.startswith("-- ")]
     assert heads == ["-- stage ranked$1", "-- ranked"]
     assert "Window" in shown.text.partition("-- ranked\n")[2]
-    assert console.session.queries.all == {}
+    assert console.session.parts.queries.all == {}
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def numbers(folder: Path) -> list[int]:
 
 
 def commits(console: Console, query: str) -> list[str]:
-    folder = Path(console.session.places.checkpoint(query))
+    folder = Path(console.session.parts.places.checkpoint(query))
     return sorted(p.name for part in ("offsets", "commits") for p in (folder / part).glob("[0-9]*"))
 
 

@@ -241,7 +241,7 @@ def test_timestamps_are_shown_in_the_session_time_zone(console: Console) -> None
     noon = dt.datetime(2024, 1, 1, 12)
     assert rows == [(noon, {"x": noon})]
     console.session.spark.conf.set("spark.sql.session.timeZone", "UTC")
-    console.session.settings.changed.clear()
+    console.session.parts.settings.changed.clear()
 
 
 def test_define_and_variables(console: Console) -> None:
@@ -267,7 +267,7 @@ def test_short_units_of_time_are_read_as_spark_takes_them(console: Console) -> N
     created = "CREATE STREAM s (ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1.5 h';"
     console.run(created + "CREATE SINK n USING noop; INSERT INTO n TRIGGER EVERY '100 ms' SELECT * FROM s;")
     assert console.rows("SHOW STREAMS;")[0][3] == "ts, 5400 seconds"
-    assert console.session.queries.all["n"].status() == "running"
+    assert console.session.parts.queries.all["n"].status() == "running"
     assert "every 100 milliseconds" in console.rows("SHOW QUERIES;")[0]
 
 

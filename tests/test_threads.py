@@ -142,7 +142,7 @@ def test_refreshes_keep_nothing(console: Console) -> None:
         "CREATE LIVE TABLE b AS SELECT c FROM a;"
     )
     assert_flat(lambda: console.run("INSERT INTO s VALUES (1); AWAIT QUERY b IDLE;"))
-    token = console.session.queries.all["b"].handle._cancel
+    token = console.session.parts.queries.all["b"].handle._cancel
     assert console.rows("SELECT c FROM b;") == [(TIMES + 3,)]
     assert len(token._actions) <= 1
 
@@ -154,7 +154,10 @@ def test_refreshes_after_micro_batches_that_follow_each_other_keep_nothing(conso
         "CREATE STREAM s USING `rate-micro-batch` OPTIONS (rowsPerBatch 1);"
         "CREATE LIVE TABLE a AS SELECT count(*) AS c FROM s; CREATE LIVE TABLE b AS SELECT c FROM a;"
     )
-    refresher, refreshes = console.session.queries.all["b"].handle, console.session.queries.refreshes
+    refresher, refreshes = (
+        console.session.parts.queries.all["b"].handle,
+        console.session.parts.queries.refreshes,
+    )
 
     def next_refresh() -> None:
         done = refresher.done
@@ -256,7 +259,7 @@ STREAMS = "CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE t AS SELECT n
 @pytest.mark.parametrize("statement", ["START QUERY t;", "CREATE LIVE TABLE u AS SELECT n FROM s;"])
 def test_ctrl_c_ends_the_wait_for_the_start_of_another_client(console: Console, statement: str) -> None:
     console.run(STREAMS)
-    with held(console.session.queries.starting):
+    with held(console.session.parts.queries.starting):
         cancelled_while(lambda token: console.run(statement, token))
     console.run(statement)
 

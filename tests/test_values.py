@@ -177,7 +177,7 @@ def live(zoned: Console, select: str, most: int) -> Any:
         f"CREATE STREAM numbers (n INT) USING values; CREATE LIVE TABLE kept AS {select} numbers;"
         f"INSERT INTO numbers VALUES {numbers}; AWAIT QUERY kept IDLE;"
     )
-    return zoned.session.live["kept"]
+    return zoned.session.parts.live["kept"]
 
 
 def same_number(one: float, other: float, key: bool) -> bool:
@@ -438,7 +438,9 @@ def test_null_of_a_variant(console: Console) -> None:
 )
 def test_the_console_sink_shows_so_many_rows(console: Console, option: str, count: int) -> None:
     shown_rows: list[Any] = []
-    config = replace(console.session.config, show_batch=lambda rows, batch: shown_rows.extend(rows.rows))
+    config = replace(
+        console.session.parts.config, show_batch=lambda rows, batch: shown_rows.extend(rows.rows)
+    )
     console.session.close()
     console.session = type(console.session)(config, console.session.spark)
     values = ", ".join(f"({n})" for n in range(30))

@@ -95,7 +95,7 @@ def opened(line: CommandLine, words: Words, spark: Any) -> Iterator[ConsoleSessi
                 words.say(text)
             session.on_news(words.warn)
             if spark is None:
-                session.engine.begin_start()
+                session.parts.engine.begin_start()
             yield session
         except GeneratorExit:  # the program ends without close, and the session was killed
             closes = False

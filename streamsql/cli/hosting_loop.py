@@ -143,7 +143,7 @@ class HostingLoop:
         with self._starting:
             self._waiting |= set(names)
             for name in names:
-                running = self.session.queries.all.get(name.casefold())
+                running = self.session.parts.queries.all.get(name.casefold())
                 if name.casefold() not in self.session.catalog.queries or running and not running.over:
                     self._waiting.discard(name)
                     continue
@@ -160,7 +160,7 @@ class HostingLoop:
                 self._waiting.discard(name)
 
     def _spark_lost(self, event: SparkLost) -> None:
-        runs = [q for q in self.session.queries.all.values() if q.ended_with_spark]
+        runs = [q for q in self.session.parts.queries.all.values() if q.ended_with_spark]
         left = {q.name for q in runs if self._overflowed(q, event)}
         for name in sorted(left):
             self.messages.warn(
@@ -187,7 +187,7 @@ class HostingLoop:
             if self.server.ended.wait(seconds):
                 return
             try:
-                self.session.engine.begin_start()
+                self.session.parts.engine.begin_start()
                 return self._start(names)
             except StartFault as error:
                 self.messages.error(error)

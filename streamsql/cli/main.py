@@ -195,7 +195,7 @@ def _run_scripts(line: CommandLine, printer: Printer) -> int:
             printer.warn(warning)
         session.on_news(printer.warn, restarts_only=True)
         if any(needs_spark(source) for source in sources):
-            session.engine.begin_start()
+            session.parts.engine.begin_start()
         else:
             discard_starting()
         runner = ScriptRunner(session, printer, CancelToken(), keep_going=line.keep_going)

@@ -106,7 +106,7 @@ def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messa
     # Before the terminal is free: who sees that may send a signal at once.
     loop = HostingLoop(session, server, messages)
     loop.obey_signals()
-    session.config.interactive = False
+    session.parts.config.interactive = False
     running = session.summary().running
     messages.say(
         f"detached: {running} {'query goes' if running == 1 else 'queries go'} on in process "

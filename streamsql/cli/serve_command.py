@@ -48,7 +48,7 @@ def serve(line: CommandLine, printer: Printer) -> int:
         session = open_session(line, printer, run, folder)
         opened = reopen(session.parts)
         session.parts.workspace.resuming = True
-        session.engine.begin_start()
+        session.parts.engine.begin_start()
         server = open_server(session, folder, printer)
         printer.say(f"server of {folder}, process {os.getpid()}")
         for text in opened.lines(resumes=True):

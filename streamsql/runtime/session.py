@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from streamsql.catalog import Catalog
-from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, StreamsqlError
 from streamsql.feature_registry import extensions, handlers
 from streamsql.guard import informing
@@ -31,8 +30,6 @@ from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
 from streamsql.runtime.console_session import Activity, Summary
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.lifecycle import Engine
-from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
 from streamsql.runtime.handlers import (
     Answers,
@@ -49,10 +46,8 @@ from streamsql.runtime.handlers import (
     start_stop,
 )
 from streamsql.runtime.handlers.info_table import session_zone
-from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.parts import SessionParts, StatementBegins, local_engine, session_parts
 from streamsql.runtime.queries.program_parts import FunctionChanged
-from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.queries.restart_supervisor import RestartSupervisor
 from streamsql.runtime.queries.stop import PATIENCE
 from streamsql.runtime.script_queries import ScriptQueries
@@ -243,30 +238,6 @@ class Session(StatementSession):
         super().__init__(parts or session_parts(config, local_engine(config, spark)))
         self._supervisor = RestartSupervisor(self.parts, self.parts.workspace.save_status)
         self._companions = [begin(self.parts) for begin in extensions("session parts")]
-
-    @property
-    def config(self) -> Config:
-        return self.parts.config
-
-    @property
-    def queries(self) -> Queries:
-        return self.parts.queries
-
-    @property
-    def engine(self) -> Engine:
-        return self.parts.engine
-
-    @property
-    def settings(self) -> Settings:
-        return self.parts.settings
-
-    @property
-    def places(self) -> Places:
-        return self.parts.places
-
-    @property
-    def live(self) -> LiveTables:
-        return self.parts.live
 
     @property
     def spark(self) -> Any:

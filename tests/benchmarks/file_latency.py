@@ -68,9 +68,9 @@ def console(asked: argparse.Namespace, folder: Path, arrivals: Arrivals) -> Any:
     script += f"CREATE LIVE TABLE q AS {SELECTS[asked.kind]};"
     for statement in split_script(Source("benchmark", script)):
         session.execute(parse(statement))
-    rows = session.live["q"]
+    rows = session.parts.live["q"]
     rows.watch(lambda before, after, new: arrivals.saw(new))
-    reports = lambda: session.queries.all["q"].reports.newest()  # noqa: E731
+    reports = lambda: session.parts.queries.all["q"].reports.newest()  # noqa: E731
     return session, reports
 
 

@@ -58,7 +58,7 @@ def main() -> None:
         session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", cache_folder()))
         run(session, SETUP)
         for name, count in sizes.items():
-            live = session.live[name]
+            live = session.parts.live[name]
             live.take(rows_of(0, count), live.last_batch + 1)
         measure(session, list(sizes))
         print("Python {} MB, JVM {} MB".format(*processor.megabytes()))
@@ -71,7 +71,7 @@ def measure(session: Session, tables: list[str]) -> None:
         for table in tables:
             wall, used = [], []
             for number in range(ROUNDS):
-                live = session.live[table]
+                live = session.parts.live[table]
                 view = TableView(live, "UTC")
                 change = rows_of(number * 100, 100)
                 if what != "micro-batch":

@@ -65,7 +65,7 @@ class Console:
         self.run("START QUERY ALL;")
 
     def reports(self) -> list[list[dict[str, Any]]]:
-        return [running.reports.newest() for running in self.session.queries.all.values()]
+        return [running.reports.newest() for running in self.session.parts.queries.all.values()]
 
     def show(self) -> dict[str, Callable[[], object]]:
         return {

@@ -37,7 +37,7 @@ def measured(session: Session, place: Path, rows: int) -> dict[str, float]:
     (folder / "in").mkdir(parents=True)
     write(session, folder, "first", 0, rows)
     run(session, SETUP.format(folder=folder) + "AWAIT QUERY ALL IDLE;")
-    queries = session.queries.all
+    queries = session.parts.queries.all
     taken: dict[str, list[float]] = {"micro-batch": [], "refresh": [], "changes": []}
     for number in range(ROUNDS):
         write(session, folder, f"more{number}", number * 100 % rows, 100)
@@ -46,8 +46,8 @@ def measured(session: Session, place: Path, rows: int) -> dict[str, float]:
         taken["micro-batch"].append(batches[-1]["durationMs"]["triggerExecution"])
         taken["refresh"].append(queries["average"].handle.milliseconds)
         taken["changes"].append(queries["log"].handle.milliseconds)
-    assert session.live["counts"].table.num_rows == rows
-    assert session.live["log"].table.num_rows == 2 * 100 * ROUNDS
+    assert session.parts.live["counts"].table.num_rows == rows
+    assert session.parts.live["log"].table.num_rows == 2 * 100 * ROUNDS
     run(
         session,
         "DROP QUERY log; DROP SINK log; DROP LIVE TABLE average; DROP LIVE TABLE counts; DROP STREAM s;",

@@ -31,7 +31,7 @@ class Here(Opened):
     def crash(self) -> None:
         for query in self.session.spark.streams.active:
             query.stop()
-        self.session.queries.close()
+        self.session.parts.queries.close()
 
     def kill_within(self, statement: str, seconds: float) -> None:
         raise NotImplementedError("only a process can be killed within a statement")

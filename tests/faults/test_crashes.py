@@ -75,7 +75,7 @@ def leave(console: Opened, spark: Any) -> None:
     """What the end of a process does: its queries run no longer, and nothing is written."""
     for query in spark.streams.active:
         query.stop()
-    console.session.queries.close()
+    console.session.parts.queries.close()
 
 
 def again(refused: StreamsqlError) -> str:

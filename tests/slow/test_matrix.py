@@ -201,7 +201,7 @@ def refusal(console: Console, text: str) -> StreamsqlError | None:
     """What planning alone says against a statement; no Spark."""
     (written,) = split_script(Source("test.sql", text))
     try:
-        plan(parse(written), Context(console.session.catalog, console.session.places))
+        plan(parse(written), Context(console.session.catalog, console.session.parts.places))
     except StreamsqlError as error:
         return error
     return None
@@ -211,7 +211,7 @@ def frame_of(console: Console, text: str) -> Any:
     """The DataFrame of a query, whatever its rules; None when only a refusal can come of it."""
     from pyspark.sql import functions
 
-    sources = Context(console.session.catalog, console.session.places).sources()
+    sources = Context(console.session.catalog, console.session.parts.places).sources()
     try:
         lowered = lower(text, sources)
     except StreamsqlError:
@@ -223,7 +223,7 @@ def frame_of(console: Console, text: str) -> Any:
 def outcome(console: Console, frame: Any, mode: str) -> str:
     """How a run ends that the checker had nothing against; empty when it ends well."""
     writer = frame.writeStream.format("noop").outputMode(mode).trigger(availableNow=True)
-    query = writer.option("checkpointLocation", console.session.places.checkpoint("trial")).start()
+    query = writer.option("checkpointLocation", console.session.parts.places.checkpoint("trial")).start()
     try:
         query.awaitTermination(60)
         return ""
@@ -231,7 +231,7 @@ def outcome(console: Console, frame: Any, mode: str) -> str:
         return str(error) or "failed"
     finally:
         query.stop()
-        shutil.rmtree(console.session.places.checkpoint("trial"), ignore_errors=True)
+        shutil.rmtree(console.session.parts.places.checkpoint("trial"), ignore_errors=True)
 
 
 def test_the_console_says_what_spark_says(made: Console) -> None:
@@ -325,12 +325,12 @@ def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> st
     when it does not.
     """
     (written,) = split_script(Source("test.sql", text))
-    made = plan(parse(written), Context(console.session.catalog, console.session.places))
+    made = plan(parse(written), Context(console.session.catalog, console.session.parts.places))
     assert isinstance(made, Run)
     # A name of its own: what a stopped query still writes must not be in the way of the next.
     name = f"{made.query.name}_{next(_NUMBERS)}"
     query = replace(made.query, name=name, trigger=trigger)
-    made = replace(made, query=query, checkpoint=console.session.places.checkpoint(name))
+    made = replace(made, query=query, checkpoint=console.session.parts.places.checkpoint(name))
     from streamsql.runtime.embedded.live_rows import LiveRows
 
     # What real-time mode wants of the session is chosen, so that it is refused for nothing else.

@@ -255,7 +255,7 @@ def test_joins_of_closed_windows_by_what_the_advice_names_keep_no_rows(console: 
     for name, keeps in (("kept", True), ("bounded", False)):
         rows = console.rows(f"SELECT k, date_format(e, 'HH:mm:ss'), n, m FROM {name} ORDER BY k, e;")
         assert rows == [(1, "00:01:00", 1, 1), (1, "00:02:00", 1, 1)], name
-        last = console.session.queries.all[name].progress(1)[-1]
+        last = console.session.parts.queries.all[name].progress(1)[-1]
         [join] = [s for s in last["stateOperators"] if s["operatorName"] == "symmetricHashJoin"]
         assert (join["numRowsTotal"] > 0) == keeps, name
     console.run("STOP QUERY ALL;")

@@ -167,7 +167,7 @@ def held(console: Console) -> Iterator[None]:
     """Keep the query from looking for new files meanwhile, so that it finds all of a step at once. Spark's own suites
     take the same lock for that (StreamProgressLockedActions); it belongs to the JVM thread of this Python thread.
     """
-    lock = console.session.queries.all["out"].handle._jsq.streamingQuery().awaitProgressLock()
+    lock = console.session.parts.queries.all["out"].handle._jsq.streamingQuery().awaitProgressLock()
     lock.lock()
     try:
         yield

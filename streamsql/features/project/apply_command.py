@@ -130,7 +130,7 @@ def _session(line: CommandLine, printer: Printer) -> Iterator[tuple[ConsoleSessi
         session = open_session(line, printer, folder, workspace)
         for text in reopen(session.parts).lines():
             printer.say(text)
-        session.engine.begin_start()
+        session.parts.engine.begin_start()
         try:
             yield session, False
         finally:

@@ -45,13 +45,13 @@ class Bench:
 
     def settle(self) -> None:
         """Wait until all queries have processed all rows. Raises TimeFault, Cancelled."""
-        for name in list(self.session.queries.all):
+        for name in list(self.session.parts.queries.all):
             try:
-                self.session.queries.wait([name], self.cancel, idle=True, timeout=STEP_SECONDS)
+                self.session.parts.queries.wait([name], self.cancel, idle=True, timeout=STEP_SECONDS)
             except (QueryFault, StreamsqlError) as error:
                 if isinstance(error, TimeFault) or self.cancel.cancelled:
                     raise
-        for running in self.session.queries.all.values():
+        for running in self.session.parts.queries.all.values():
             if id(running) not in self._counted_failures and running.status() == "FAILED":
                 self._counted_failures.add(id(running))
                 self.failures.append(running)
@@ -66,7 +66,7 @@ class Bench:
 
     def watch(self) -> None:
         """Note the changes of each live table and sink."""
-        for name, rows in list(self.session.live.items()):
+        for name, rows in list(self.session.parts.live.items()):
             if name.endswith("$$"):  # rows of an INSERT by itself, of which there is no view
                 self._counted.setdefault(name, 0)
             elif name not in self._views or self._views[name][0] is not rows:
@@ -89,7 +89,7 @@ class Bench:
         if new <= 0:
             return []
         if name.endswith("$$"):
-            rows = self.session.live[name]
+            rows = self.session.parts.live[name]
             inserted = values(rows.rows()[0], rows.schema, self.zone)
             return [("+I", *row) for row in inserted[-new:]]
         snapshot = self._views[name][1].take(RETAINED_CHANGES, 0, None)
@@ -97,7 +97,7 @@ class Bench:
 
     def _count(self, name: str) -> int:
         if name.endswith("$$"):
-            rows = self.session.live[name].rows()[0]
+            rows = self.session.parts.live[name].rows()[0]
             return 0 if rows is None else int(rows.num_rows)
         snapshot = self._views[name][1].take(1, 0, None)
         return snapshot.total + snapshot.dropped

@@ -101,7 +101,7 @@ def _unmet(
 
 def _feeding(bench: Bench, name: Name) -> Running | None:
     """The run of the query that writes into a table, or of the query of that name."""
-    queries = bench.session.queries.all
+    queries = bench.session.parts.queries.all
     feeding = [q.name for q in bench.session.catalog.queries_into(name.value)]
     return next((queries[n.casefold()] for n in (*feeding, name.value) if n.casefold() in queries), None)
 
@@ -143,7 +143,7 @@ def query_of(bench: Bench, name: Name) -> Query:
 
 def _watermark(bench: Bench, statement: statements.ExpectWatermark) -> None:
     query = query_of(bench, statement.name)
-    running = bench.session.queries.all[query.name.casefold()]
+    running = bench.session.parts.queries.all[query.name.casefold()]
     if running.is_refresh:
         raise RuleFault(
             f"{query.name} is computed from live tables and has no watermark",
@@ -172,7 +172,7 @@ def _time(bench: Bench, written: Name) -> str:
 
 def _failure(bench: Bench, statement: statements.ExpectFailure) -> None:
     query = query_of(bench, statement.name)
-    running = bench.session.queries.all[query.name.casefold()]
+    running = bench.session.parts.queries.all[query.name.casefold()]
     code = statement.error_code
     if running.status() != "FAILED" or running.fault is None:
         raise UnmetExpectation(

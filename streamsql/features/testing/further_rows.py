@@ -38,4 +38,4 @@ def _own(session: Session, name: Name, query: str) -> Name:
 def all_rows(session: Session, name: str) -> list[Any]:
     """All LiveRows of a sink: of its queries, and of what was inserted by itself."""
     own = name.casefold()
-    return [rows for key, rows in session.live.items() if key == own or key.startswith(f"{own}$$")]
+    return [rows for key, rows in session.parts.live.items() if key == own or key.startswith(f"{own}$$")]

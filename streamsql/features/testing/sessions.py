@@ -58,7 +58,7 @@ class SessionFactory:
 
     def begin_start(self) -> None:
         """Start Spark while the tests are read."""
-        self._host.engine.begin_start()
+        self._host.parts.engine.begin_start()
 
     @contextmanager
     def session(self) -> Iterator[Session]:

@@ -117,7 +117,7 @@ def _named(bench: Bench, name: Name | None) -> list[Query]:
 def _restart(bench: Bench, statement: statements.RestartQuery) -> None:
     for query in _named(bench, statement.name):
         name = Name(query.name, statement.name.span if statement.name else statement.span)
-        running = bench.session.queries.all.get(query.name.casefold())
+        running = bench.session.parts.queries.all.get(query.name.casefold())
         if running is not None and running.status() in BUSY:
             bench.execute(StopQuery(name=name, text=f"STOP QUERY {quote_name(query.name)}"))
         bench.failures = [r for r in bench.failures if r is not running]
@@ -127,10 +127,10 @@ def _restart(bench: Bench, statement: statements.RestartQuery) -> None:
 def _kill(bench: Bench, statement: statements.KillQuery) -> None:
     """End queries at once. The commit of the last micro-batch is removed, as if it had not been written."""
     for query in reversed(_named(bench, statement.name)):
-        running = bench.session.queries.all.get(query.name.casefold())
+        running = bench.session.parts.queries.all.get(query.name.casefold())
         if running is None or running.status() not in BUSY:
             continue
-        bench.session.queries.stop(running, bench.cancel, 0)
+        bench.session.parts.queries.stop(running, bench.cancel, 0)
         if not running.is_refresh:
             _remove_last_commit(Path(running.plan.checkpoint) / "commits")
 

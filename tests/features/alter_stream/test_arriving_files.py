@@ -96,5 +96,5 @@ def test_a_column_without_values_is_told_once(
     assert "b of s is NULL in every row of micro-batch 2, but not in earlier ones" in news[1]
     put(4, MANY, a=4)
     put(5, 1, a=5, b="y")
-    eventually(lambda: console.session.queries.all["t"].reports.latest["batchId"] == 4)
+    eventually(lambda: console.session.parts.queries.all["t"].reports.latest["batchId"] == 4)
     assert len(news) == 2

@@ -95,7 +95,7 @@ def test_spark_submit_continues_from_the_checkpoint_of_the_console(console: Cons
     ]
     assert "import streamsql" not in (folder / "query_copy.py").read_text()
     assert "pyspark==" in (folder / "requirements.txt").read_text()
-    checkpoint = os.path.realpath(console.session.places.checkpoint("copy"))
+    checkpoint = os.path.realpath(console.session.parts.places.checkpoint("copy"))
     assert f"spark-submit query_copy.py --checkpoint {checkpoint}\n" in (folder / "README.md").read_text()
     (tmp_path / "shouting.py").unlink()  # the folder has it
     feed(tmp_path, "2.csv", SECOND)
@@ -118,7 +118,7 @@ def test_a_live_table_continues_with_its_rows_and_the_view_that_it_joins(
         + "CREATE LIVE TABLE counts TRIGGER AVAILABLE NOW AS SELECT name, count(*) AS n FROM clicks JOIN names USING (word) GROUP BY name;"
         + f"AWAIT QUERY counts; EXPORT QUERY ALL TO '{tmp_path}/jobs';"
     )
-    places = console.session.places
+    places = console.session.parts.places
     program = tmp_path / "jobs" / "query_counts.py"
     with pytest.raises(SystemExit):  # a program without its checkpoint would begin anew by mistake
         run_here(spark, program)

@@ -203,7 +203,7 @@ def test_an_operation_that_only_streams_have(console: Console) -> None:
     shown = look(console, "PREVIEW d LIMIT 1;")
     assert [row[0] for row in shown.rows] == [1]
     assert console.session.spark.streams.active == []
-    assert console.session.queries.all == {}
+    assert console.session.parts.queries.all == {}
 
 
 def test_what_only_comes_as_time_goes_on(console: Console) -> None:

@@ -79,7 +79,7 @@ def test_pipelines_are_equal_after_a_kill_and_a_resume(
         head = f"INSERT INTO {name} {mode}" if known else f"CREATE LIVE TABLE {name} {mode}"
         console.run(f"{head} TRIGGER AVAILABLE NOW {'' if known else 'AS'} SELECT{select};")
     console.run("AWAIT QUERY ALL;")
-    for commits in console.session.config.folder.rglob("checkpoint/commits"):
+    for commits in console.session.parts.config.folder.rglob("checkpoint/commits"):
         last = max((f for f in commits.iterdir() if f.name.isdigit()), key=lambda f: int(f.name))
         last.unlink()  # as if the console was killed before it was written
     console.run(

@@ -345,7 +345,7 @@ def test_l_waits_for_its_restart(console: Console, tmp_path: Path, eventually: C
         CREATE SINK o USING foreach_batch OPTIONS (function 'breaking.write', folder '{tmp_path}');
         INSERT INTO o AS QUERY q RESTART 3 TIMES EVERY INTERVAL 1 HOUR SELECT n FROM s;"""
     )
-    eventually(lambda: console.session.queries.all["q"].status() == "restarting")
+    eventually(lambda: console.session.parts.queries.all["q"].status() == "restarting")
     shown, facts = why(console, "QUERY q")
     assert shown.code == "NOT_RUNNING"
     assert shown.verdict.startswith("q failed and waits for its restart: it restarts at ")

@@ -66,7 +66,7 @@ def test_d_a_filter_drops_all(console: Console) -> None:
     assert facts["values of event"] == "'play', 'stop'"
     # The toolbar names a query that has given nothing for a minute.
     assert silent_query(console.session.parts) is None
-    reports = console.session.queries.all["t"].reports
+    reports = console.session.parts.queries.all["t"].reports
     reports._planned.append(min(reports._planned) - 120)  # as if it had been read two minutes ago
     name, seconds = silent_query(console.session.parts) or ("", 0.0)
     assert name == "t" and seconds > 119
@@ -82,13 +82,13 @@ def test_a_select_of_an_empty_live_table_tells_at_the_prompt_what_explains_it(
         CREATE LIVE TABLE u AS SELECT n FROM s; INSERT INTO s VALUES (1); AWAIT QUERY ALL IDLE;"""
     )
     assert not console.run("SELECT * FROM `my t`;")[0].notes  # a script tells it at its end
-    monkeypatch.setattr(console.session.config, "interactive", True)
+    monkeypatch.setattr(console.session.parts.config, "interactive", True)
     (note,) = console.run("SELECT count(*) AS c FROM u JOIN `my t` USING (n) HAVING c > 0;")[0].notes
     assert note.text == "the live table my t has no rows: WHY LIVE TABLE `my t`; explains it"
     explained = console.run(note.text.split(": ")[1].partition(";")[0] + ";")[0]
     assert explained.code == "FILTERED_OUT"
     assert not console.run("SELECT * FROM u WHERE n > 5;")[0].notes  # it has rows
-    reports = console.session.queries.all["my t"].reports
+    reports = console.session.parts.queries.all["my t"].reports
     monkeypatch.setattr(reports, "looked", False)  # as before its first report
     monkeypatch.setattr(reports, "took_input", False)
     (note,) = console.run("SELECT * FROM `my t`;")[0].notes
