@@ -61,10 +61,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Before the workers of a run with slow tests, which start many JVMs: the start-up cache that a user's second
     session has.
     """
-    several = session.parts.config.getoption("numprocesses", None) and not hasattr(
-        session.parts.config, "workerinput"
-    )
-    if several and session.parts.config.getoption("markexpr") not in ("fast", "not slow"):
+    several = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
+    if several and session.config.getoption("markexpr") not in ("fast", "not slow"):
         java, cache = find_java(), cache_folder()
         if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache)):
             print("building Spark's start-up cache", flush=True)

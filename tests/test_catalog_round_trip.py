@@ -166,7 +166,7 @@ def check(texts: list[str]) -> int:
         again = reopen(second.parts)
         assert again.warnings == ()
         assert views_of(second) == views_of(first)
-        assert second.settings.changed == first.settings.changed
+        assert second.parts.settings.changed == first.parts.settings.changed
         assert second.parts.store is not None and first.parts.store is not None
         assert second.parts.store.withheld == first.parts.store.withheld
         if not has_secrets(first.catalog):  # which are neither written nor shown

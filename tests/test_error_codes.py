@@ -50,7 +50,14 @@ PLAIN = {
     "SyntaxFault": ("language/grammar", "language/parser", "language/query", "language/tokens"),
     "EngineFault": ("runtime/engine/spark_errors",),
     "QueryFault": ("runtime/engine/spark_errors", "runtime/queries/run"),
-    "StartFault": ("runtime/engine/lifecycle",),
+    "StartFault": (
+        "runtime/engine/java",
+        "runtime/engine/java_command",
+        "runtime/engine/jvm",
+        "runtime/engine/jvm_process",
+        "runtime/engine/lifecycle",
+        "runtime/engine/start_failures",
+    ),
     "UnmetExpectation": ("features/testing/expectations",),
     "UsageFault": (
         "cli/command_line",
