@@ -539,9 +539,9 @@ def test_a_query_that_needs_more_memory_than_spark_has_is_not_resumed_for_ever(t
 
     events, ended, lines, resumed = Events(), threading.Event(), list[str](), list[list[str]]()
     runs = {"big": run_of("big"), "small": run_of("small", {})}
-    parts = SimpleNamespace(events=events)
+    parts = SimpleNamespace(events=events, queries=SimpleNamespace(all=runs))
     catalog = SimpleNamespace(named=lambda which: list(runs.values()))
-    session: Any = SimpleNamespace(parts=parts, catalog=catalog, queries=SimpleNamespace(all=runs))
+    session: Any = SimpleNamespace(parts=parts, catalog=catalog)
     server: Any = SimpleNamespace(ended=ended)
     loop = HostingLoop(session, server, SimpleNamespace(warn=lines.append))  # type: ignore[arg-type]
     loop._recover = resumed.append  # type: ignore[method-assign]
