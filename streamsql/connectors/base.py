@@ -368,6 +368,16 @@ def filled_in(
     return (*((o.key.value, o.value.value) for o in options), *((n, here) for n in missing if here))
 
 
+def conflict(option: Option, fact: str, hint: str = "", detail: str = "") -> RuleFault:
+    """The error for an option that does not go with the others."""
+    return RuleFault(fact, detail=detail, hint=hint, span=option.key.span, code="OPTION_CONFLICT")
+
+
+def missing(at: Name, fact: str, hint: str, detail: str = "") -> RuleFault:
+    """The error for an option that is not given. at: the connector, or the option that needs it."""
+    return RuleFault(fact, detail=detail, hint=hint, span=at.span, code="MISSING_OPTION")
+
+
 def check_options(
     connector: Connector, specs: tuple[OptionSpec, ...], options: tuple[Option, ...], span_of: Name
 ) -> None:
@@ -441,10 +451,5 @@ def _check_required(
     given = {o.key.value.casefold() for o in options}
     for spec in specs:
         if spec.required and spec.name.casefold() not in given:
-            raise RuleFault(
-                f"{connector.name} needs the option {spec.name}",
-                detail=spec.help,
-                hint=f"OPTIONS ({spec.name} '…')",
-                span=span_of.span,
-                code="MISSING_OPTION",
-            )
+            fact = f"{connector.name} needs the option {spec.name}"
+            raise missing(span_of, fact, f"OPTIONS ({spec.name} '…')", spec.help)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable
 
 from streamsql.calls import Node, expr
-from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream
+from streamsql.connectors.base import Connector, OptionSpec, Places, conflict, read_stream
 from streamsql.definitions import Stream
-from streamsql.errors import NameFault, RuleFault, did_you_mean
+from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import quote, quote_name
 
@@ -66,11 +66,7 @@ class Datagen(Connector):
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         if stream.option("rowsPerBatch") and stream.option("rowsPerSecond"):
-            raise RuleFault(
-                "rowsPerBatch and rowsPerSecond exclude each other",
-                span=options["rowsperbatch"].key.span,
-                code="OPTION_CONFLICT",
-            )
+            raise conflict(options["rowsperbatch"], "rowsPerBatch and rowsPerSecond exclude each other")
         for column in stream.columns:
             option = options.get(f"fields.{column.name}".casefold())
             try:

@@ -11,6 +11,7 @@ from streamsql.connectors.base import (
     Connector,
     OptionSpec,
     Places,
+    conflict,
     read,
     read_stream,
     schema_text,
@@ -195,13 +196,9 @@ class FileConnector(Connector):
             ordered = name not in ("maxfilespertrigger", "latestfirst", "maxbytespertrigger")
             if name in names | _OF_LINES and (ordered or option.value.value.casefold() in ("1", "false")):
                 continue
-            raise RuleFault(
-                f"FORMAT {debezium.FORMAT} does not take {option.key} '{option.value.value}'",
-                detail="" if ordered else "its files are read one by one, so that the changes stay in order",
-                hint=f"omit {option.key}",
-                span=option.key.span,
-                code="OPTION_CONFLICT",
-            )
+            fact = f"FORMAT {debezium.FORMAT} does not take {option.key} '{option.value.value}'"
+            why = "" if ordered else "its files are read one by one, so that the changes stay in order"
+            raise conflict(option, fact, f"omit {option.key}", why)
 
     def infer(self, stream: Stream) -> Node | None:
         if stream.format == debezium.FORMAT:

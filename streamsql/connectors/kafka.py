@@ -13,12 +13,14 @@ from streamsql.connectors.base import (
     PROGRESS_OPTIONS,
     OptionSpec,
     Places,
+    conflict,
+    missing,
     read,
     read_stream,
     with_options,
 )
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import Note, RuleFault
+from streamsql.errors import Note
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers
 
@@ -280,19 +282,10 @@ class Kafka(messages.MessageConnector):
         _check_own(options)
         given = [o for name in _TOPICS if (o := options.get(name.casefold()))]
         if not given:
-            raise RuleFault(
-                "kafka needs to know the topic",
-                hint="OPTIONS (…, topic 'name')",
-                span=at.span,
-                code="MISSING_OPTION",
-            )
+            raise missing(at, "kafka needs to know the topic", "OPTIONS (…, topic 'name')")
         if len(given) > 1:
-            raise RuleFault(
-                f"{given[0].key} and {given[1].key} cannot be used together",
-                hint="omit one of them",
-                span=given[1].key.span,
-                code="OPTION_CONFLICT",
-            )
+            fact = f"{given[0].key} and {given[1].key} cannot be used together"
+            raise conflict(given[1], fact, "omit one of them")
         schema_registry.check(self.format_of(stream), stream, options)
         super().check_stream(stream, options, at)
 
@@ -379,18 +372,11 @@ def _of_kafka(options: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
 def _check_servers(options: dict[str, Option], at: Name) -> None:
     given = options.get("servers") or options.get("kafka.bootstrap.servers")
     if given is None:
-        raise RuleFault(
-            "kafka needs the option servers",
-            hint="OPTIONS (servers 'host:9092', topic 'name')",
-            span=at.span,
-            code="MISSING_OPTION",
-        )
+        raise missing(at, "kafka needs the option servers", "OPTIONS (servers 'host:9092', topic 'name')")
 
 
 def _check_own(options: dict[str, Option]) -> None:
     for name, instead in _SPARKS_OWN.items():
         given = options.get(name)
         if given:
-            raise RuleFault(
-                f"Spark sets {name} itself", hint=instead, span=given.key.span, code="OPTION_CONFLICT"
-            )
+            raise conflict(given, f"Spark sets {name} itself", instead)

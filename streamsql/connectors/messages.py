@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 from streamsql.calls import Call, Node, Var, expr, lit
 from streamsql.connectors import debezium, schema_registry
-from streamsql.connectors.base import Connector, OptionSpec, Places, schema_text
+from streamsql.connectors.base import Connector, OptionSpec, Places, conflict, missing, schema_text
 from streamsql.connectors.event_metrics import measured
 from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.error_codes import MALFORMED_MESSAGE
-from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import quote, quote_name, quote_option
 
@@ -281,12 +280,8 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
         for spec in FORMAT_OPTIONS[name]:
             given = options.get(spec.name.casefold())
             if given and spec not in FORMAT_OPTIONS[form]:
-                raise RuleFault(
-                    f"{given.key} belongs to FORMAT {name}, and the payload is {form}",
-                    hint=f"FORMAT {name}",
-                    span=given.key.span,
-                    code="OPTION_CONFLICT",
-                )
+                fact = f"{given.key} belongs to FORMAT {name}, and the payload is {form}"
+                raise conflict(given, fact, f"FORMAT {name}")
     wanted = []
     schema_options = {"avroschema", "avroschemafile", "schemaregistry"}
     if form == "avro" and reads and not schema_options & set(options):
@@ -295,10 +290,5 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
         wanted = [n for n in ("descriptorFile", "message") if n.casefold() not in options]
     if wanted:
         spec = next(s for s in FORMAT_OPTIONS[form] if s.name == wanted[0])
-        raise RuleFault(
-            f"FORMAT {form} needs the option {spec.name}",
-            detail=spec.help,
-            hint=f"OPTIONS (…, {spec.name} '…')",
-            span=at.span,
-            code="MISSING_OPTION",
-        )
+        fact = f"FORMAT {form} needs the option {spec.name}"
+        raise missing(at, fact, f"OPTIONS (…, {spec.name} '…')", spec.help)

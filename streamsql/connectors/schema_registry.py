@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.parse
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.connectors.base import OptionSpec, with_options
+from streamsql.connectors.base import OptionSpec, conflict, missing, with_options
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Option
@@ -13,6 +13,7 @@ from streamsql.language.tokens import refers
 
 ADDRESS = "schemaRegistry"
 _SETTING = f"{ADDRESS}."
+_WITH_ADDRESS = f"OPTIONS (…, {ADDRESS} 'http://host:8081')"
 # The settings of its client: confluent-kafka, SchemaRegistryClient.
 OPTIONS = (
     OptionSpec(ADDRESS, "the registry of the Avro schemas: http://host:8081, …", "list of http://host:port"),
@@ -83,38 +84,22 @@ def check(form: str, entry: Stream | Sink, options: dict[str, Option]) -> None:
     mine = {s.name.casefold() for s in (*OPTIONS, AUTO_REGISTER)}
     given = next((o for key, o in options.items() if key in mine), None)
     if given and form != "avro":
-        raise RuleFault(
-            f"a schema registry needs FORMAT avro, not {form}",
-            detail="json and protobuf schemas of a registry are not supported yet"
-            if form in ("json", "protobuf")
-            else "",
-            hint="FORMAT avro",
-            span=given.key.span,
-            code="OPTION_CONFLICT",
-        )
+        not_yet = "json and protobuf schemas of a registry are not supported yet"
+        why = not_yet if form in ("json", "protobuf") else ""
+        raise conflict(given, f"a schema registry needs FORMAT avro, not {form}", "FORMAT avro", why)
     if given and not address:
-        raise RuleFault(
-            f"{given.key} needs the option {ADDRESS}",
-            hint=f"OPTIONS (…, {ADDRESS} 'http://host:8081')",
-            span=given.key.span,
-            code="MISSING_OPTION",
-        )
+        raise missing(given.key, f"{given.key} needs the option {ADDRESS}", _WITH_ADDRESS)
     _check_wire(options, entry)
     if address is None:
         return
     _check_address(address)
     if subject(entry) or (isinstance(entry, Stream) and {"avroschema", "avroschemafile"} & set(options)):
         return
-    several = (
-        "each topic has a subject of its own" if isinstance(entry, Stream) else "rows go to several topics"
-    )
-    raise RuleFault(
-        f"it is not clear which schema of the registry to use: {several}",
-        hint="OPTIONS (…, subject 'name-value')"
-        + (", or avroSchema, to read all of them with one schema" if isinstance(entry, Stream) else ""),
-        span=address.key.span,
-        code="MISSING_OPTION",
-    )
+    several, hint = "rows go to several topics", "OPTIONS (…, subject 'name-value')"
+    if isinstance(entry, Stream):
+        several = "each topic has a subject of its own"
+        hint += ", or avroSchema, to read all of them with one schema"
+    raise missing(address.key, f"it is not clear which schema of the registry to use: {several}", hint)
 
 
 def _check_wire(options: dict[str, Option], entry: Stream | Sink) -> None:
@@ -123,19 +108,10 @@ def _check_wire(options: dict[str, Option], entry: Stream | Sink) -> None:
     wire = options.get("wireformat")
     confluent = wire is not None and wire.value.value.casefold() == "confluent"
     if wire and address and not confluent:
-        raise RuleFault(
-            "messages with a schema registry have the wire format confluent",
-            hint="omit wireFormat",
-            span=wire.key.span,
-            code="OPTION_CONFLICT",
-        )
+        fact = "messages with a schema registry have the wire format confluent"
+        raise conflict(wire, fact, "omit wireFormat")
     if wire and confluent and not address and isinstance(entry, Sink):
-        raise RuleFault(
-            "the schema id in these messages needs a schema registry",
-            hint=f"OPTIONS (…, {ADDRESS} 'http://host:8081')",
-            span=wire.key.span,
-            code="MISSING_OPTION",
-        )
+        raise missing(wire.key, "the schema id in these messages needs a schema registry", _WITH_ADDRESS)
 
 
 def _check_address(address: Option) -> None:

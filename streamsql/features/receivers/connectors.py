@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.cli.addresses import is_loopback
 from streamsql.connectors import messages, schema_registry
-from streamsql.connectors.base import OptionSpec, Places
+from streamsql.connectors.base import OptionSpec, Places, missing
 from streamsql.definitions import REJECTED, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
@@ -94,12 +94,9 @@ class Http(Received):
             )
         host = listen.value.value.rpartition(":")[0].strip("[]")
         if token is None and not is_loopback(host):
-            raise RuleFault(
-                f"other machines reach {host}, and {stream.name} has no token",
-                hint="OPTIONS (…, token '${env:NAME}'), or listen '127.0.0.1:PORT'",
-                span=listen.value.span,
-                code="MISSING_OPTION",
-            )
+            fact = f"other machines reach {host}, and {stream.name} has no token"
+            hint = "OPTIONS (…, token '${env:NAME}'), or listen '127.0.0.1:PORT'"
+            raise missing(listen.value, fact, hint)
         if token and not refers(token.value.value) and len(token.value.value) < SHORTEST_TOKEN:
             raise RuleFault(
                 f"the token has less than {SHORTEST_TOKEN} characters",
@@ -109,12 +106,8 @@ class Http(Received):
             )
         pair = [name for name in ("certificate", "privatekeyfile") if name in options]
         if len(pair) == 1:
-            raise RuleFault(
-                "TLS needs certificate and privateKeyFile",
-                hint="give both, or none",
-                span=options[pair[0]].key.span,
-                code="MISSING_OPTION",
-            )
+            given = options[pair[0]].key
+            raise missing(given, "TLS needs certificate and privateKeyFile", "give both, or none")
 
     def notes_of(self, stream: Stream) -> tuple[Note, ...]:
         host = stream.option("listen").rpartition(":")[0].strip("[]")
