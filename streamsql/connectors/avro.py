@@ -1,8 +1,7 @@
 """avro: directories of Avro files. Options: Spark guide, "Apache Avro Data Source Guide"."""
 
-from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.base import option_table
 from streamsql.connectors.files import FileConnector
-from streamsql.connectors.parquet import REBASE_MODES
 
 
 class Avro(FileConnector):
@@ -12,25 +11,19 @@ class Avro(FileConnector):
     skips_rows = True
     help = "directories of Avro files"
     codecs = ("uncompressed", "deflate", "snappy", "bzip2", "xz", "zstandard")
-    own = (
-        OptionSpec("avroSchema", "an Avro schema (JSON) to use instead of the schema in the files"),
-        OptionSpec("avroSchemaUrl", "a file with this schema", "path"),
-        OptionSpec("positionalFieldMatching", "match fields by position, not by name", "boolean"),
-        OptionSpec(
-            "datetimeRebaseMode",
-            "EXCEPTION, CORRECTED or LEGACY for old dates",
-            choices=REBASE_MODES,
-            cased=True,
-        ),
-        OptionSpec("ignoreExtension", "files of any name, not *.avro only", "boolean", default="true"),
-        OptionSpec(
-            "enableStableIdentifiersForUnionType", "name the fields of a union after their types", "boolean"
-        ),
-        OptionSpec("stableIdentifierPrefixForUnionType", "prefix of these names", default="member_"),
-        OptionSpec("recursiveFieldMaxDepth", "how deep a recursive field is read (-1: not)", "number"),
-        OptionSpec("recordName", "name of the written record", default="topLevelRecord"),
-        OptionSpec("recordNamespace", "its namespace"),
-    )
+    own = option_table("""
+        avroSchema -- an Avro schema (JSON) to use instead of the schema in the files
+        avroSchemaUrl: path -- a file with this schema
+        positionalFieldMatching: boolean -- match fields by position, not by name
+        datetimeRebaseMode: cased, EXCEPTION, CORRECTED, LEGACY -- EXCEPTION, CORRECTED or LEGACY for old
+            dates
+        ignoreExtension: boolean = true -- files of any name, not *.avro only
+        enableStableIdentifiersForUnionType: boolean -- name the fields of a union after their types
+        stableIdentifierPrefixForUnionType = member_ -- prefix of these names
+        recursiveFieldMaxDepth: number -- how deep a recursive field is read (-1: not)
+        recordName = topLevelRecord -- name of the written record
+        recordNamespace -- its namespace
+    """)
     read_only = frozenset(
         "datetimeRebaseMode ignoreExtension enableStableIdentifiersForUnionType "
         "stableIdentifierPrefixForUnionType recursiveFieldMaxDepth".split()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import textwrap
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.connectors.option_kinds import KINDS
+from streamsql.connectors.option_kinds import KINDS, OTHER_KINDS
 from streamsql.definition_sql import column_sql
 from streamsql.definitions import Sink, Stream, is_staged, promoted_name
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
@@ -27,7 +28,7 @@ HERE = "the folder of the script"
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """One option. kind: one of option_kinds.KINDS, or path, or text; secret: never shown.
+    """One option. kind: one of option_kinds.KINDS or OTHER_KINDS, or text; secret: never shown.
 
     choices: all values that it can have beside those of its kind, where they are few and known; others are
     those that the pattern `others` describes. cased: whether Spark tells capitals from small letters there.
@@ -59,19 +60,30 @@ class OptionSpec:
         return self.choices or ((self.default,) if self.default and self.default != HERE else ())
 
 
+def option_table(table: str) -> tuple[OptionSpec, ...]:
+    """The options of a table, whose rows are `name: values = default -- help`, with further lines indented.
+    values: a kind, or choices, with commas between them, behind `required`, `secret` or `cased`.
+    """
+    specs = []
+    for row in re.split(r"\n(?! )", textwrap.dedent(table).strip()):
+        head, _, help = re.sub(r"\n +", " ", row).partition(" -- ")
+        declared, _, default = head.partition(" = ")
+        name, _, values = declared.partition(": ")
+        words = values.split(", ")
+        kind = next((word for word in words if word in KINDS or word in OTHER_KINDS), "text")
+        choices = tuple(word for word in words if word not in ("", kind, "required", "secret", "cased"))
+        required, secret, cased = "required" in words, "secret" in words, "cased" in words
+        specs.append(OptionSpec(name, help, kind, required, default, secret, choices, cased=cased))
+    return tuple(specs)
+
+
 ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
 ASYNC_INTERVAL = "asyncProgressTrackingCheckpointIntervalMs"
-PROGRESS_OPTIONS = (
-    OptionSpec(
-        ASYNC_PROGRESS,
-        "record the progress of a stateless query beside its micro-batches, not before and after each",
-        "boolean",
-        default="false",
-    ),
-    OptionSpec(
-        ASYNC_INTERVAL, "minimum time between two such records", "number of milliseconds", default="1000"
-    ),
-)
+PROGRESS_OPTIONS = option_table(f"""
+    {ASYNC_PROGRESS}: boolean = false -- record the progress of a stateless query beside its micro-batches,
+        not before and after each
+    {ASYNC_INTERVAL}: number of milliseconds = 1000 -- minimum time between two such records
+""")
 """Of the sinks that support it (Spark guide, "Asynchronous Progress Tracking"), which are told of it when the
 query starts.
 """

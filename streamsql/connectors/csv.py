@@ -1,7 +1,7 @@
 """csv: directories of delimited text. Options: Spark guide, "CSV Files"."""
 
 from streamsql.calls import Node
-from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.base import option_table
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
 from streamsql.definitions import Stream
 
@@ -14,46 +14,32 @@ class Csv(FileConnector):
     no_types = frozenset(("ARRAY", "MAP", "STRUCT", "VOID", "GEOMETRY", "GEOGRAPHY"))
     own = (
         *COLUMN_OPTIONS,
-        OptionSpec("header", "the first line holds the column names", "boolean", default="false"),
-        OptionSpec("sep", "separator between fields", default=","),
-        OptionSpec("delimiter", "same as sep"),
-        OptionSpec("quote", "quote character", "single character", default='"'),
-        OptionSpec("escape", "escape character for quotes", "single character", default="\\"),
-        OptionSpec(
-            "charToEscapeQuoteEscaping", "escape character for the escape character", "single character"
-        ),
-        OptionSpec("comment", "first character of comment lines, which are skipped", "single character"),
-        OptionSpec("inferSchema", "infer column types, not only names", "boolean"),
-        OptionSpec("preferDate", "infer dates before timestamps", "boolean"),
-        OptionSpec(
-            "enforceSchema",
-            "take the columns by position, without comparing them with the header",
-            "boolean",
-            default="false",
-        ),
-        OptionSpec("ignoreLeadingWhiteSpace", "remove blanks before a field", "boolean"),
-        OptionSpec("ignoreTrailingWhiteSpace", "remove blanks after a field", "boolean"),
-        OptionSpec("nullValue", "text that means NULL"),
-        OptionSpec("emptyValue", "text that means an empty string"),
-        OptionSpec("nanValue", "text that means not-a-number", default="NaN"),
-        OptionSpec("positiveInf", "text that means infinity", default="Inf"),
-        OptionSpec("negativeInf", "text that means negative infinity", default="-Inf"),
-        OptionSpec("maxColumns", "maximum number of columns in a line", "positive integer"),
-        OptionSpec("maxCharsPerColumn", "maximum length of a field", "number"),
-        OptionSpec(
-            "unescapedQuoteHandling",
-            "how unescaped quotes are handled",
-            default="STOP_AT_DELIMITER",
-            choices=(
-                "STOP_AT_CLOSING_QUOTE",
-                "BACK_TO_DELIMITER",
-                "STOP_AT_DELIMITER",
-                "SKIP_VALUE",
-                "RAISE_ERROR",
-            ),
-        ),
-        OptionSpec("quoteAll", "quote every written field", "boolean"),
-        OptionSpec("escapeQuotes", "quote written fields that contain a quote", "boolean"),
+        *option_table(r"""
+            header: boolean = false -- the first line holds the column names
+            sep = , -- separator between fields
+            delimiter -- same as sep
+            quote: single character = " -- quote character
+            escape: single character = \ -- escape character for quotes
+            charToEscapeQuoteEscaping: single character -- escape character for the escape character
+            comment: single character -- first character of comment lines, which are skipped
+            inferSchema: boolean -- infer column types, not only names
+            preferDate: boolean -- infer dates before timestamps
+            enforceSchema: boolean = false -- take the columns by position, without comparing them with the
+                header
+            ignoreLeadingWhiteSpace: boolean -- remove blanks before a field
+            ignoreTrailingWhiteSpace: boolean -- remove blanks after a field
+            nullValue -- text that means NULL
+            emptyValue -- text that means an empty string
+            nanValue = NaN -- text that means not-a-number
+            positiveInf = Inf -- text that means infinity
+            negativeInf = -Inf -- text that means negative infinity
+            maxColumns: positive integer -- maximum number of columns in a line
+            maxCharsPerColumn: number -- maximum length of a field
+            unescapedQuoteHandling: STOP_AT_CLOSING_QUOTE, BACK_TO_DELIMITER, STOP_AT_DELIMITER, SKIP_VALUE,
+                RAISE_ERROR = STOP_AT_DELIMITER -- how unescaped quotes are handled
+            quoteAll: boolean -- quote every written field
+            escapeQuotes: boolean -- quote written fields that contain a quote
+        """),
     )
 
     def records(self, stream: Stream) -> Node | None:

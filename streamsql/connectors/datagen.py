@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from streamsql.calls import Node, expr
-from streamsql.connectors.base import Connector, OptionSpec, Places, conflict, read_stream
+from streamsql.connectors.base import Connector, OptionSpec, Places, conflict, option_table, read_stream
 from streamsql.definitions import Stream
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option
@@ -33,17 +33,13 @@ class Datagen(Connector):
     name = "datagen"
     help = "generated rows; the same seed gives the same rows in every run"
     needs_columns = True
-    reads: tuple[OptionSpec, ...] = (
-        OptionSpec("rowsPerSecond", "rows per second of clock time", "positive number", default="10"),
-        OptionSpec(
-            "rowsPerBatch",
-            "rows per micro-batch, as fast as possible, instead of rowsPerSecond",
-            "positive number",
-        ),
-        OptionSpec("seed", "seed of the generated values", "number", default="0"),
-        OptionSpec("start", "event time of the first row, with rowsPerBatch", default="2024-01-01 00:00:00"),
-        OptionSpec("numPartitions", "number of partitions", "positive integer"),
-    )
+    reads: tuple[OptionSpec, ...] = option_table("""
+        rowsPerSecond: positive number = 10 -- rows per second of clock time
+        rowsPerBatch: positive number -- rows per micro-batch, as fast as possible, instead of rowsPerSecond
+        seed: number = 0 -- seed of the generated values
+        start = 2024-01-01 00:00:00 -- event time of the first row, with rowsPerBatch
+        numPartitions: positive integer -- number of partitions
+    """)
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         kinds = "; ".join(KINDS.values())

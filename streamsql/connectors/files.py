@@ -12,6 +12,7 @@ from streamsql.connectors.base import (
     OptionSpec,
     Places,
     conflict,
+    option_table,
     read,
     read_stream,
     schema_text,
@@ -19,50 +20,36 @@ from streamsql.connectors.base import (
 )
 from streamsql.connectors.event_metrics import measured
 from streamsql.connectors.messages import Payload
-from streamsql.connectors.option_kinds import SPARK_CHARSET
 from streamsql.definitions import ROW_FILES, Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
 
 Pairs = tuple[tuple[str, str], ...]
-PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
 # Of Hadoop's text output: csv, json and text.
 TEXT_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy")
 # Hadoop accepts the class name of a codec as well as its own names.
 JAVA_CLASS = r"\w+(\.\w+)+"
-SOURCE_OPTIONS = (
-    PATH,
-    OptionSpec("maxFilesPerTrigger", "maximum number of new files in a micro-batch", "positive integer"),
-    OptionSpec(
-        "maxBytesPerTrigger", "maximum size of the new files in a micro-batch", "positive number of bytes"
-    ),
-    OptionSpec(
-        "maxCachedFiles",
-        "maximum number of listed files cached for later micro-batches",
-        "integer from 0",
-        default="10000",
-    ),
-    OptionSpec("latestFirst", "newest files first", "boolean", default="false"),
-    OptionSpec("fileNameOnly", "identify files by name only, not by full path", "boolean", default="false"),
-    OptionSpec("maxFileAge", "maximum age of a file, relative to the newest file", "duration", default="7d"),
-    OptionSpec(
-        "cleanSource",
-        "what happens to read files: archive, delete or off",
-        default="off",
-        choices=("archive", "delete", "off"),
-    ),
-    OptionSpec("sourceArchiveDir", "where cleanSource archive moves read files", "path"),
-    OptionSpec("pathGlobFilter", "only files whose name matches this glob"),
-    OptionSpec("recursiveFileLookup", "sub-directories too, without partition columns", "boolean"),
-    OptionSpec("basePath", "the directory where partition discovery starts", "path"),
-    OptionSpec("ignoreCorruptFiles", "skip files that cannot be read", "boolean"),
-    OptionSpec("ignoreMissingFiles", "skip files that no longer exist", "boolean"),
-)
-SINK_OPTIONS = (
-    OptionSpec("path", "the directory to write to", "path", required=True),
-    OptionSpec("compression", "codec of the written files"),
-    OptionSpec("retention", "how long an entry stays in the log of the sink", "duration"),
-)
+SOURCE_OPTIONS = option_table("""
+    path: required, path -- the directory, or a glob of directories
+    maxFilesPerTrigger: positive integer -- maximum number of new files in a micro-batch
+    maxBytesPerTrigger: positive number of bytes -- maximum size of the new files in a micro-batch
+    maxCachedFiles: integer from 0 = 10000 -- maximum number of listed files cached for later micro-batches
+    latestFirst: boolean = false -- newest files first
+    fileNameOnly: boolean = false -- identify files by name only, not by full path
+    maxFileAge: duration = 7d -- maximum age of a file, relative to the newest file
+    cleanSource: archive, delete, off = off -- what happens to read files: archive, delete or off
+    sourceArchiveDir: path -- where cleanSource archive moves read files
+    pathGlobFilter -- only files whose name matches this glob
+    recursiveFileLookup: boolean -- sub-directories too, without partition columns
+    basePath: path -- the directory where partition discovery starts
+    ignoreCorruptFiles: boolean -- skip files that cannot be read
+    ignoreMissingFiles: boolean -- skip files that no longer exist
+""")
+SINK_OPTIONS = option_table("""
+    path: required, path -- the directory to write to
+    compression -- codec of the written files
+    retention: duration -- how long an entry stays in the log of the sink
+""")
 # What says which files a micro-batch takes, and the path itself.
 SOURCE_ONLY = (
     "path",
@@ -73,27 +60,22 @@ _OF_LINES = frozenset(
     """encoding linesep pathglobfilter recursivefilelookup basepath ignorecorruptfiles
     ignoremissingfiles""".split()
 )
-COLUMN_OPTIONS = (
-    OptionSpec("columnNameOfCorruptRecord", "column for the text of rows that cannot be parsed"),
-    OptionSpec(
-        "mode",
-        "PERMISSIVE, DROPMALFORMED or FAILFAST",
-        default="PERMISSIVE",
-        choices=("PERMISSIVE", "DROPMALFORMED", "FAILFAST"),
-    ),
-    OptionSpec("dateFormat", "pattern of dates", default="yyyy-MM-dd"),
-    OptionSpec("timestampFormat", "pattern of timestamps"),
-    OptionSpec("timestampNTZFormat", "pattern of timestamps without time zone"),
-    OptionSpec("timeFormat", "pattern of times of day"),
-    OptionSpec("timeZone", "time zone of timestamps without one"),
-    OptionSpec("locale", "language of day and month names", default="en-US"),
-    OptionSpec("encoding", "character set", SPARK_CHARSET, default="UTF-8"),
-    OptionSpec("charset", "same as encoding", SPARK_CHARSET),
-    OptionSpec("lineSep", "line separator"),
-    OptionSpec("multiLine", "a record may span several lines", "boolean", default="false"),
-    OptionSpec("samplingRatio", "fraction of the rows used to infer the columns", "fraction"),
-    OptionSpec("singleVariantColumn", "read each record into one VARIANT column with this name"),
-)
+COLUMN_OPTIONS = option_table("""
+    columnNameOfCorruptRecord -- column for the text of rows that cannot be parsed
+    mode: PERMISSIVE, DROPMALFORMED, FAILFAST = PERMISSIVE -- PERMISSIVE, DROPMALFORMED or FAILFAST
+    dateFormat = yyyy-MM-dd -- pattern of dates
+    timestampFormat -- pattern of timestamps
+    timestampNTZFormat -- pattern of timestamps without time zone
+    timeFormat -- pattern of times of day
+    timeZone -- time zone of timestamps without one
+    locale = en-US -- language of day and month names
+    encoding: character set of Spark = UTF-8 -- character set
+    charset: character set of Spark -- same as encoding
+    lineSep -- line separator
+    multiLine: boolean = false -- a record may span several lines
+    samplingRatio: fraction -- fraction of the rows used to infer the columns
+    singleVariantColumn -- read each record into one VARIANT column with this name
+""")
 
 
 class FileConnector(Connector):

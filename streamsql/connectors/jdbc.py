@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.connectors.base import Connector, OptionSpec, read, with_options
+from streamsql.connectors.base import Connector, option_table, read, with_options
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Sink
 from streamsql.errors import RuleFault
@@ -30,24 +30,19 @@ class Jdbc(Connector):
     takes_key = True
     once_by_batch_id = True
     packages = _KEYED
-    writes = (
-        OptionSpec(
-            "url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", "JDBC address", required=True
-        ),
-        OptionSpec("table", "the table to write to; created if it does not exist", required=True),
-        OptionSpec("user", "the database user"),
-        OptionSpec("password", "the user's password", secret=True),
-        OptionSpec("driver", f"the class of the driver; not needed for {', '.join(_KEYED)}"),
-        OptionSpec("batchsize", "rows per insert batch", "positive integer", default="1000"),
-        OptionSpec(
-            "isolationLevel",
-            "isolation level of the transactions that fill the staging table",
-        ),
-        OptionSpec("queryTimeout", "time limit of a statement, in seconds", "number of seconds", default="0"),
-        OptionSpec("sessionInitStatement", "SQL that runs at the start of each session"),
-        OptionSpec("createTableOptions", "text added to CREATE TABLE"),
-        OptionSpec("createTableColumnTypes", "column types for CREATE TABLE"),
-    )
+    writes = option_table("""
+        url: required, JDBC address -- jdbc:postgresql://host/database, jdbc:sqlite:file, …
+        table: required -- the table to write to; created if it does not exist
+        user -- the database user
+        password: secret -- the user's password
+        driver -- the class of the driver; not needed for postgresql, mysql, mariadb, sqlite, duckdb
+        batchsize: positive integer = 1000 -- rows per insert batch
+        isolationLevel -- isolation level of the transactions that fill the staging table
+        queryTimeout: number of seconds = 0 -- time limit of a statement, in seconds
+        sessionInitStatement -- SQL that runs at the start of each session
+        createTableOptions -- text added to CREATE TABLE
+        createTableColumnTypes -- column types for CREATE TABLE
+    """)
 
     def modes_of(self, sink: Sink) -> tuple[str, ...]:
         return ("append", "update") if sink.key else ("append",)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from streamsql.calls import Node
 from streamsql.connectors import debezium
-from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.base import option_table
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
 from streamsql.definitions import Stream
 
@@ -17,20 +17,20 @@ class Json(FileConnector):
     line_formats = (debezium.FORMAT,)
     own = (
         *COLUMN_OPTIONS,
-        OptionSpec("primitivesAsString", "infer every simple value as a string", "boolean"),
-        OptionSpec("inferTimestamp", "infer timestamps; by default only for the watermark column", "boolean"),
-        OptionSpec("prefersDecimal", "infer decimals before doubles", "boolean"),
-        OptionSpec("allowComments", "ignore Java and C++ comments", "boolean"),
-        OptionSpec("allowUnquotedFieldNames", "allow field names without quotes", "boolean"),
-        OptionSpec(
-            "allowSingleQuotes", "allow single quotes as well as double quotes", "boolean", default="true"
-        ),
-        OptionSpec("allowNumericLeadingZeros", "allow numbers such as 007", "boolean"),
-        OptionSpec("allowNonNumericNumbers", "allow NaN and infinities", "boolean", default="true"),
-        OptionSpec("allowBackslashEscapingAnyCharacter", "allow a backslash before any character", "boolean"),
-        OptionSpec("allowUnquotedControlChars", "allow unescaped control characters in strings", "boolean"),
-        OptionSpec("dropFieldIfAllNull", "omit columns that are always NULL", "boolean"),
-        OptionSpec("ignoreNullFields", "do not write NULL fields", "boolean"),
+        *option_table("""
+            primitivesAsString: boolean -- infer every simple value as a string
+            inferTimestamp: boolean -- infer timestamps; by default only for the watermark column
+            prefersDecimal: boolean -- infer decimals before doubles
+            allowComments: boolean -- ignore Java and C++ comments
+            allowUnquotedFieldNames: boolean -- allow field names without quotes
+            allowSingleQuotes: boolean = true -- allow single quotes as well as double quotes
+            allowNumericLeadingZeros: boolean -- allow numbers such as 007
+            allowNonNumericNumbers: boolean = true -- allow NaN and infinities
+            allowBackslashEscapingAnyCharacter: boolean -- allow a backslash before any character
+            allowUnquotedControlChars: boolean -- allow unescaped control characters in strings
+            dropFieldIfAllNull: boolean -- omit columns that are always NULL
+            ignoreNullFields: boolean -- do not write NULL fields
+        """),
     )
 
     def records(self, stream: Stream) -> Node | None:

@@ -15,6 +15,7 @@ from streamsql.connectors.base import (
     Places,
     conflict,
     missing,
+    option_table,
     read,
     read_stream,
     with_options,
@@ -37,43 +38,27 @@ SERVERS = (
     OptionSpec("kafka.bootstrap.servers", "Spark's name of this option", "list of host:port"),
 )
 # Those that people need; any other of Kafka's settings may be given as kafka.NAME.
-_SECURITY = (
-    OptionSpec(
-        "kafka.security.protocol",
-        "the protocol of the connection to the brokers",
-        default="PLAINTEXT",
-        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-    ),
-    OptionSpec("kafka.sasl.mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER"),
-    OptionSpec(
-        "kafka.sasl.jaas.config", "the login, in the format of Kafka's JAAS configuration", secret=True
-    ),
-    OptionSpec("kafka.sasl.kerberos.service.name", "the Kerberos service name of the brokers"),
-    OptionSpec("kafka.ssl.truststore.location", "a file with the certificates to trust", "path"),
-    OptionSpec("kafka.ssl.truststore.password", "its password", secret=True),
-    OptionSpec("kafka.ssl.truststore.type", "JKS, PKCS12 or PEM"),
-    OptionSpec("kafka.ssl.keystore.location", "a file with the client's key", "path"),
-    OptionSpec("kafka.ssl.keystore.password", "its password", secret=True),
-    OptionSpec("kafka.ssl.keystore.type", "JKS, PKCS12 or PEM"),
-    OptionSpec("kafka.ssl.key.password", "the key's password", secret=True),
-    OptionSpec(
-        "kafka.ssl.endpoint.identification.algorithm", "how host names are verified; empty: not at all"
-    ),
-)
-_CONSUMER = (
-    OptionSpec(
-        "kafka.fetch.max.wait.ms",
-        "how long a broker waits for new messages, in milliseconds; CONTINUOUS and REAL TIME: 500",
-        "number of milliseconds",
-        default="1",
-    ),
-    OptionSpec(
-        "kafka.max.poll.records",
-        "messages that a consumer hands over at once; CONTINUOUS and REAL TIME: 500",
-        "positive integer",
-        default="20000",
-    ),
-)
+_SECURITY = option_table("""
+    kafka.security.protocol: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PLAINTEXT -- the protocol of the
+        connection to the brokers
+    kafka.sasl.mechanism -- PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER
+    kafka.sasl.jaas.config: secret -- the login, in the format of Kafka's JAAS configuration
+    kafka.sasl.kerberos.service.name -- the Kerberos service name of the brokers
+    kafka.ssl.truststore.location: path -- a file with the certificates to trust
+    kafka.ssl.truststore.password: secret -- its password
+    kafka.ssl.truststore.type -- JKS, PKCS12 or PEM
+    kafka.ssl.keystore.location: path -- a file with the client's key
+    kafka.ssl.keystore.password: secret -- its password
+    kafka.ssl.keystore.type -- JKS, PKCS12 or PEM
+    kafka.ssl.key.password: secret -- the key's password
+    kafka.ssl.endpoint.identification.algorithm -- how host names are verified; empty: not at all
+""")
+_CONSUMER = option_table("""
+    kafka.fetch.max.wait.ms: number of milliseconds = 1 -- how long a broker waits for new messages, in
+        milliseconds; CONTINUOUS and REAL TIME: 500
+    kafka.max.poll.records: positive integer = 20000 -- messages that a consumer hands over at once;
+        CONTINUOUS and REAL TIME: 500
+""")
 """Settings of the consumers of micro-batches, unless a stream has its own. After each poll Spark asks for the
 offsets of the partition (InternalKafkaConsumer.getAvailableOffsetRange of Spark 4.3). A broker answers the
 requests of a connection one after the other, and the one before is the fetch that the consumer has sent
@@ -81,89 +66,46 @@ ahead: it waits for new messages, by Kafka's default for half a second. And with
 for a poll, such requests are many.
 """
 _SOURCE = (
-    OptionSpec("topic", "topics to read: a name, or several with commas"),
-    OptionSpec("subscribe", "Spark's name of this option"),
-    OptionSpec("subscribePattern", "a Java regular expression of topics"),
-    OptionSpec("assign", 'partitions to read, as JSON: {"topic":[0,1]}', "JSON object"),
-    OptionSpec(
-        "startingOffsets",
-        'where a new query starts: earliest, latest, or JSON: {"topic":{"0":23}}',
-        "JSON object",
-        default="earliest",
-        choices=("earliest", "latest"),
-    ),
-    OptionSpec(
-        "startingTimestamp", "start with messages from this time on (milliseconds since 1970)", "number"
-    ),
-    OptionSpec(
-        "startingOffsetsByTimestamp",
-        'the same for each partition: {"topic":{"0":1700000000000}}',
-        "JSON object",
-    ),
-    OptionSpec(
-        "startingOffsetsByTimestampStrategy",
-        "if no message is that new: error or latest",
-        default="error",
-        choices=("error", "latest"),
-    ),
-    OptionSpec(
-        "failOnDataLoss",
-        "fail the query if messages were deleted before they were read",
-        "boolean",
-        default="true",
-    ),
-    OptionSpec("maxOffsetsPerTrigger", "maximum number of messages in a micro-batch", "positive number"),
-    OptionSpec("minOffsetsPerTrigger", "minimum number of messages in a micro-batch", "positive number"),
-    OptionSpec(
-        "maxTriggerDelay", "how long a micro-batch waits for minOffsetsPerTrigger", "duration", default="15m"
-    ),
-    OptionSpec("minPartitions", "minimum number of Spark partitions to read with", "positive integer"),
-    OptionSpec(
-        "maxRecordsPerPartition", "maximum number of messages in a Spark partition", "positive number"
-    ),
-    OptionSpec("groupIdPrefix", "prefix of the consumer group names"),
-    OptionSpec("kafka.group.id", "the consumer group; use with care, see Spark's Kafka guide"),
-    OptionSpec("includeHeaders", "read headers; set automatically for queries that name _headers", "boolean"),
-    OptionSpec(
-        "kafkaConsumer.pollTimeoutMs",
-        "time limit for answers of the brokers, in milliseconds",
-        "number of milliseconds",
-    ),
-    OptionSpec(
-        "fetchOffset.numRetries",
-        "number of attempts to fetch the newest offsets",
-        "integer from 0",
-        default="3",
-    ),
-    OptionSpec(
-        "fetchOffset.retryIntervalMs",
-        "delay between these attempts, in milliseconds",
-        "number of milliseconds",
-        default="10",
-    ),
+    *option_table("""
+        topic -- topics to read: a name, or several with commas
+        subscribe -- Spark's name of this option
+        subscribePattern -- a Java regular expression of topics
+        assign: JSON object -- partitions to read, as JSON: {"topic":[0,1]}
+        startingOffsets: earliest, latest, JSON object = earliest -- where a new query starts: earliest,
+            latest, or JSON: {"topic":{"0":23}}
+        startingTimestamp: number -- start with messages from this time on (milliseconds since 1970)
+        startingOffsetsByTimestamp: JSON object -- the same for each partition: {"topic":{"0":1700000000000}}
+        startingOffsetsByTimestampStrategy: error, latest = error -- if no message is that new: error or
+            latest
+        failOnDataLoss: boolean = true -- fail the query if messages were deleted before they were read
+        maxOffsetsPerTrigger: positive number -- maximum number of messages in a micro-batch
+        minOffsetsPerTrigger: positive number -- minimum number of messages in a micro-batch
+        maxTriggerDelay: duration = 15m -- how long a micro-batch waits for minOffsetsPerTrigger
+        minPartitions: positive integer -- minimum number of Spark partitions to read with
+        maxRecordsPerPartition: positive number -- maximum number of messages in a Spark partition
+        groupIdPrefix -- prefix of the consumer group names
+        kafka.group.id -- the consumer group; use with care, see Spark's Kafka guide
+        includeHeaders: boolean -- read headers; set automatically for queries that name _headers
+        kafkaConsumer.pollTimeoutMs: number of milliseconds -- time limit for answers of the brokers, in
+            milliseconds
+        fetchOffset.numRetries: integer from 0 = 3 -- number of attempts to fetch the newest offsets
+        fetchOffset.retryIntervalMs: number of milliseconds = 10 -- delay between these attempts, in
+            milliseconds
+    """),
     *_CONSUMER,
     OptionSpec("kafka.isolation.level", "read_committed skips messages of uncommitted transactions"),
 )
-_SINK = (
-    OptionSpec("topic", "the topic to write to; default: the column _topic of the query"),
-    OptionSpec(
-        "includeHeaders", "write headers; set automatically for queries with a column _headers", "boolean"
-    ),
-    OptionSpec("kafka.acks", "how many brokers must confirm a message: all, 1 or 0", default="all"),
-    OptionSpec("kafka.compression.type", "compression of the messages: none, gzip, snappy, lz4 or zstd"),
-    OptionSpec(
-        "kafka.linger.ms",
-        "how long to wait for more messages of a batch, in milliseconds",
-        "number of milliseconds",
-    ),
-    OptionSpec("kafka.batch.size", "maximum size of a batch, in bytes", "number of bytes"),
-    OptionSpec("kafka.max.request.size", "maximum size of a request, in bytes", "number of bytes"),
-    OptionSpec(
-        "kafka.delivery.timeout.ms",
-        "time limit for the delivery of a message, in milliseconds",
-        "number of milliseconds",
-    ),
-)
+_SINK = option_table("""
+    topic -- the topic to write to; default: the column _topic of the query
+    includeHeaders: boolean -- write headers; set automatically for queries with a column _headers
+    kafka.acks = all -- how many brokers must confirm a message: all, 1 or 0
+    kafka.compression.type -- compression of the messages: none, gzip, snappy, lz4 or zstd
+    kafka.linger.ms: number of milliseconds -- how long to wait for more messages of a batch, in milliseconds
+    kafka.batch.size: number of bytes -- maximum size of a batch, in bytes
+    kafka.max.request.size: number of bytes -- maximum size of a request, in bytes
+    kafka.delivery.timeout.ms: number of milliseconds -- time limit for the delivery of a message, in
+        milliseconds
+""")
 # What Spark sets itself (Kafka Integration Guide, "Kafka Specific Configurations").
 _SPARKS_OWN = {
     "kafka.auto.offset.reset": "startingOffsets sets where a query starts",

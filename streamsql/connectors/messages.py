@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 
 from streamsql.calls import Call, Node, Var, expr, lit
 from streamsql.connectors import debezium, schema_registry
-from streamsql.connectors.base import Connector, OptionSpec, Places, conflict, missing, schema_text
+from streamsql.connectors.base import (
+    Connector,
+    OptionSpec,
+    Places,
+    conflict,
+    missing,
+    option_table,
+    schema_text,
+)
 from streamsql.connectors.event_metrics import measured
 from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.error_codes import MALFORMED_MESSAGE
@@ -28,28 +36,26 @@ COUNTED = "malformed"
 SCHEMA, SCHEMA_FILE = "avroSchema", "avroSchemaFile"
 """The options that hold the Avro schema of the payload, or name the file that does."""
 
-_TIMES = (
-    OptionSpec("dateFormat", "pattern of dates in the payload", default="yyyy-MM-dd"),
-    OptionSpec("timestampFormat", "pattern of timestamps in the payload"),
-    OptionSpec("timestampNTZFormat", "pattern of timestamps without time zone in the payload"),
-    OptionSpec("timeZone", "time zone of timestamps without one"),
-    OptionSpec("locale", "language of day and month names", default="en-US"),
-)
-_CSV = (
-    OptionSpec("sep", "separator between fields of a csv payload", default=","),
-    OptionSpec("quote", "quote character of a csv payload", "single character", default='"'),
-    OptionSpec("escape", "escape character for quotes in a csv payload", "single character", default="\\"),
-    OptionSpec("nullValue", "text that means NULL in a csv payload"),
-)
+_TIMES = option_table("""
+    dateFormat = yyyy-MM-dd -- pattern of dates in the payload
+    timestampFormat -- pattern of timestamps in the payload
+    timestampNTZFormat -- pattern of timestamps without time zone in the payload
+    timeZone -- time zone of timestamps without one
+    locale = en-US -- language of day and month names
+""")
+_CSV = option_table(r"""
+    sep = , -- separator between fields of a csv payload
+    quote: single character = " -- quote character of a csv payload
+    escape: single character = \ -- escape character for quotes in a csv payload
+    nullValue -- text that means NULL in a csv payload
+""")
 _AVRO = (
-    OptionSpec(SCHEMA, "the Avro schema of the payload, as JSON"),
-    OptionSpec(SCHEMA_FILE, "a file with the Avro schema of the payload", "path"),
-    OptionSpec(
-        "wireFormat",
-        "plain, or confluent: five bytes (a zero and the schema's id) before the payload",
-        default="plain",
-        choices=("plain", "confluent"),
-    ),
+    *option_table("""
+        avroSchema -- the Avro schema of the payload, as JSON
+        avroSchemaFile: path -- a file with the Avro schema of the payload
+        wireFormat: plain, confluent = plain -- plain, or confluent: five bytes (a zero and the schema's id)
+            before the payload
+    """),
     *schema_registry.OPTIONS,
 )
 _PROTOBUF = (

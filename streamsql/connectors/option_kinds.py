@@ -18,6 +18,8 @@ PYTHON_NAME = "module.name"
 """The kind of an option that names a Python function or class."""
 CHARSET, SPARK_CHARSET = "character set", "character set of Spark"
 """Kinds of options: for what Java knows, and for what Spark takes of it. CREATE asks Spark about them."""
+OTHER_KINDS = (CHARSET, SPARK_CHARSET, "path")
+"""Kinds of which each value is taken here."""
 _WHOLE = re.compile(r"[+-]?0*\d{1,19}", re.ASCII)
 _SERVER = re.compile(r"(\w+://)?[^\s:/]+:(\d+)|\[[0-9a-fA-F:]+\]:(\d+)")
 _INT, _LONG = 2**31 - 1, 2**63 - 1

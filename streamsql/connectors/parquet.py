@@ -1,6 +1,6 @@
 """parquet: directories of Parquet files. Options: Spark guide, "Parquet Files"."""
 
-from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.base import option_table
 from streamsql.connectors.files import FileConnector
 
 REBASE_MODES = ("EXCEPTION", "CORRECTED", "LEGACY")
@@ -12,13 +12,9 @@ class Parquet(FileConnector):
     skips_rows = True
     help = "directories of Parquet files"
     codecs = ("none", "uncompressed", "snappy", "gzip", "zstd", "lz4", "lz4_raw", "brotli", "lzo")
-    own = (
-        OptionSpec("mergeSchema", "merge the columns of all files", "boolean"),
-        OptionSpec(
-            "datetimeRebaseMode",
-            "EXCEPTION, CORRECTED or LEGACY for old dates",
-            choices=REBASE_MODES,
-            cased=True,
-        ),
-        OptionSpec("int96RebaseMode", "the same for INT96 timestamps", choices=REBASE_MODES, cased=True),
-    )
+    own = option_table("""
+        mergeSchema: boolean -- merge the columns of all files
+        datetimeRebaseMode: cased, EXCEPTION, CORRECTED, LEGACY -- EXCEPTION, CORRECTED or LEGACY for old
+            dates
+        int96RebaseMode: cased, EXCEPTION, CORRECTED, LEGACY -- the same for INT96 timestamps
+    """)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.parse
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.connectors.base import OptionSpec, conflict, missing, with_options
+from streamsql.connectors.base import OptionSpec, conflict, missing, option_table, with_options
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Option
@@ -15,33 +15,27 @@ ADDRESS = "schemaRegistry"
 _SETTING = f"{ADDRESS}."
 _WITH_ADDRESS = f"OPTIONS (…, {ADDRESS} 'http://host:8081')"
 # The settings of its client: confluent-kafka, SchemaRegistryClient.
-OPTIONS = (
-    OptionSpec(ADDRESS, "the registry of the Avro schemas: http://host:8081, …", "list of http://host:port"),
-    OptionSpec("subject", "the subject of the schema; default: TOPIC-value"),
-    OptionSpec(f"{_SETTING}basic.auth.user.info", "the login: user:password", secret=True),
-    OptionSpec(f"{_SETTING}ssl.ca.location", "a PEM file with the certificates to trust", "path"),
-    OptionSpec(f"{_SETTING}ssl.certificate.location", "a PEM file with the client's certificate", "path"),
-    OptionSpec(f"{_SETTING}ssl.key.location", "a PEM file with its key", "path"),
-    OptionSpec(f"{_SETTING}ssl.key.password", "the key's password", secret=True),
-    OptionSpec(
-        f"{_SETTING}bearer.auth.credentials.source",
-        "source of the bearer token",
-        choices=("OAUTHBEARER", "STATIC_TOKEN"),
-        cased=True,
-    ),
-    OptionSpec(f"{_SETTING}bearer.auth.token", "the bearer token", secret=True),
-    OptionSpec(f"{_SETTING}bearer.auth.logical.cluster", "the registry's cluster"),
-    OptionSpec(f"{_SETTING}bearer.auth.identity.pool.id", "the identity pool"),
-    OptionSpec(f"{_SETTING}bearer.auth.issuer.endpoint.url", "the token endpoint (OAuth)"),
-    OptionSpec(f"{_SETTING}bearer.auth.client.id", "the OAuth client id"),
-    OptionSpec(f"{_SETTING}bearer.auth.client.secret", "the OAuth client secret", secret=True),
-    OptionSpec(f"{_SETTING}bearer.auth.scope", "the OAuth scope"),
-    OptionSpec(f"{_SETTING}proxy", "the proxy to reach the registry"),
-    OptionSpec(
-        f"{_SETTING}timeout", "time limit for an answer, in seconds", "positive integer", default="10"
-    ),
-    OptionSpec(f"{_SETTING}max.retries", "number of retries", "integer from 0", default="2"),
-)
+OPTIONS = option_table("""
+    schemaRegistry: list of http://host:port -- the registry of the Avro schemas: http://host:8081, …
+    subject -- the subject of the schema; default: TOPIC-value
+    schemaRegistry.basic.auth.user.info: secret -- the login: user:password
+    schemaRegistry.ssl.ca.location: path -- a PEM file with the certificates to trust
+    schemaRegistry.ssl.certificate.location: path -- a PEM file with the client's certificate
+    schemaRegistry.ssl.key.location: path -- a PEM file with its key
+    schemaRegistry.ssl.key.password: secret -- the key's password
+    schemaRegistry.bearer.auth.credentials.source: cased, OAUTHBEARER, STATIC_TOKEN -- source of the bearer
+        token
+    schemaRegistry.bearer.auth.token: secret -- the bearer token
+    schemaRegistry.bearer.auth.logical.cluster -- the registry's cluster
+    schemaRegistry.bearer.auth.identity.pool.id -- the identity pool
+    schemaRegistry.bearer.auth.issuer.endpoint.url -- the token endpoint (OAuth)
+    schemaRegistry.bearer.auth.client.id -- the OAuth client id
+    schemaRegistry.bearer.auth.client.secret: secret -- the OAuth client secret
+    schemaRegistry.bearer.auth.scope -- the OAuth scope
+    schemaRegistry.proxy -- the proxy to reach the registry
+    schemaRegistry.timeout: positive integer = 10 -- time limit for an answer, in seconds
+    schemaRegistry.max.retries: integer from 0 = 2 -- number of retries
+""")
 AUTO_REGISTER = OptionSpec(
     "autoRegister",
     "register the schema of a sink; false: use the newest registered schema",

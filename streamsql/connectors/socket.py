@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from streamsql.calls import Node
 from streamsql.connectors import messages
-from streamsql.connectors.base import MICRO_BATCH, OptionSpec, Places, read_stream, with_options
+from streamsql.connectors.base import MICRO_BATCH, Places, option_table, read_stream, with_options
 from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.language.statements.base import Column
 
-_OWN = (
-    OptionSpec("host", "name or address of the server", required=True),
-    OptionSpec("port", "its TCP port", "number from 1 to 65535", required=True),
-    OptionSpec("includeTimestamp", "add a column with the time of arrival", "boolean", default="false"),
-)
+_OWN = option_table("""
+    host: required -- name or address of the server
+    port: required, number from 1 to 65535 -- its TCP port
+    includeTimestamp: boolean = false -- add a column with the time of arrival
+""")
 
 
 class Socket(messages.MessageConnector):

@@ -8,6 +8,7 @@ from streamsql.connectors.base import (
     Connector,
     OptionSpec,
     Places,
+    option_table,
     schema_text,
     with_options,
 )
@@ -72,14 +73,11 @@ class Spark(SparkFormat):
 
     name = "spark"
     help = "any format of Spark, also of a package; it receives all other options unchanged"
-    own = (
-        OptionSpec("format", "the name of the format, as Spark knows it, or its class", required=True),
-        OptionSpec(
-            "packages",
-            "what Maven has it in: group:artifact:version, …; fetched when first needed",
-            "list of group:artifact:version",
-        ),
-    )
+    own = option_table("""
+        format: required -- the name of the format, as Spark knows it, or its class
+        packages: list of group:artifact:version -- what Maven has it in: group:artifact:version, …; fetched
+            when first needed
+    """)
 
     def format(self, entry: Stream | Sink) -> Node:
         listed = entry.option("packages")

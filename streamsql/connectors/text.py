@@ -1,8 +1,7 @@
 """text: directories of lines, one column `value`. Options: Spark guide, "Text Files"."""
 
-from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.base import option_table
 from streamsql.connectors.files import FileConnector
-from streamsql.connectors.option_kinds import CHARSET
 from streamsql.language.statements.base import Column
 
 
@@ -12,8 +11,8 @@ class Text(FileConnector):
     help = "directories of lines, as one column value"
     infers_columns = False
     fixed_columns = (Column("value", "STRING"),)
-    own = (
-        OptionSpec("wholetext", "a file is one row", "boolean", default="false"),
-        OptionSpec("lineSep", "line separator"),
-        OptionSpec("encoding", "character set", CHARSET, default="UTF-8"),
-    )
+    own = option_table("""
+        wholetext: boolean = false -- a file is one row
+        lineSep -- line separator
+        encoding: character set = UTF-8 -- character set
+    """)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.base import OptionSpec, option_table
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
 from streamsql.connectors.option_kinds import CHARSET, SPARK_CHARSET
 
@@ -24,25 +24,25 @@ class Xml(FileConnector):
     own = (
         OptionSpec("rowTag", "the element that is a row", required=True),
         *_SHARED,
-        OptionSpec("attributePrefix", "prefix of the columns of attributes", default="_"),
-        OptionSpec("valueTag", "column of the text of an element that has attributes", default="_VALUE"),
-        OptionSpec("excludeAttribute", "skip attributes", "boolean", default="false"),
-        OptionSpec("inferSchema", "infer column types, not only names", "boolean", default="true"),
-        OptionSpec("preferDate", "infer dates before timestamps", "boolean", default="true"),
-        OptionSpec("prefersDecimal", "infer decimals before doubles", "boolean", default="false"),
-        OptionSpec("ignoreSurroundingSpaces", "remove blanks around a value", "boolean", default="true"),
-        OptionSpec("ignoreNamespace", "ignore prefixes of names", "boolean", default="false"),
-        OptionSpec("rowValidationXSDPath", "a schema (XSD) to validate each row with", "path"),
-        OptionSpec(
-            "wildcardColName", "column for elements that match a wildcard of the XSD", default="xs_any"
-        ),
-        OptionSpec("useLegacyXMLParser", "the parser of Spark 4.0", "boolean"),
-        OptionSpec("nullValue", "text that means NULL"),
-        OptionSpec("rootTag", "the element around the written rows", default="ROWS"),
-        OptionSpec("declaration", "the XML declaration of written files"),
-        OptionSpec("arrayElementName", "element of an array in an array", default="item"),
-        OptionSpec("indent", "indentation of written lines"),
-        OptionSpec("validateName", "refuse names that are not valid in XML", "boolean", default="true"),
+        *option_table("""
+            attributePrefix = _ -- prefix of the columns of attributes
+            valueTag = _VALUE -- column of the text of an element that has attributes
+            excludeAttribute: boolean = false -- skip attributes
+            inferSchema: boolean = true -- infer column types, not only names
+            preferDate: boolean = true -- infer dates before timestamps
+            prefersDecimal: boolean = false -- infer decimals before doubles
+            ignoreSurroundingSpaces: boolean = true -- remove blanks around a value
+            ignoreNamespace: boolean = false -- ignore prefixes of names
+            rowValidationXSDPath: path -- a schema (XSD) to validate each row with
+            wildcardColName = xs_any -- column for elements that match a wildcard of the XSD
+            useLegacyXMLParser: boolean -- the parser of Spark 4.0
+            nullValue -- text that means NULL
+            rootTag = ROWS -- the element around the written rows
+            declaration -- the XML declaration of written files
+            arrayElementName = item -- element of an array in an array
+            indent -- indentation of written lines
+            validateName: boolean = true -- refuse names that are not valid in XML
+        """),
     )
     read_only = frozenset(
         "mode samplingRatio columnNameOfCorruptRecord excludeAttribute inferSchema preferDate prefersDecimal "

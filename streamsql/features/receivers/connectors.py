@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.cli.addresses import is_loopback
-from streamsql.connectors import messages, schema_registry
-from streamsql.connectors.base import OptionSpec, Places, missing
+from streamsql.connectors import debezium, messages, schema_registry
+from streamsql.connectors.base import OptionSpec, Places, missing, option_table
 from streamsql.definitions import REJECTED, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 SPOOL = "streamsql.features.receivers.spool_source.Spool"
 SHORTEST_TOKEN = 16
 _OF_REGISTRY = frozenset(spec.name for spec in schema_registry.OPTIONS)
-_SPOOLED = (
-    OptionSpec(
-        "retention",
-        "how long messages stay in the spool of the stream; by default as long as the stream",
-        "duration",
-    ),
-    OptionSpec("maxRowsPerTrigger", "maximum number of messages in a micro-batch", "positive integer"),
-)
+_SPOOLED = option_table("""
+    retention: duration -- how long messages stay in the spool of the stream; by default as long as the stream
+    maxRowsPerTrigger: positive integer -- maximum number of messages in a micro-batch
+""")
 _TOKEN = OptionSpec("token", "the bearer token that the console sends", secret=True)
 
 
@@ -39,7 +35,7 @@ class Received(messages.MessageConnector):
 
     received = True
     offset_options = ("startingOffsets", "endingOffsets")
-    formats = ("json", "csv", "text", "raw", "avro", "protobuf", "debezium_json")
+    formats = ("json", "csv", "text", "raw", "avro", "protobuf", debezium.FORMAT)
     fields: tuple[Column, ...] = (Column("_received", "TIMESTAMP"),)
     place = "concat('the message received at ', received)"
     own: ClassVar[tuple[OptionSpec, ...]] = ()
@@ -71,16 +67,14 @@ class Received(messages.MessageConnector):
 class Http(Received):
     name = "http"
     help = "messages that programs send with POST; they are on the disk before the answer 200"
-    own = (
-        OptionSpec("listen", "the address on which the console listens", "host:port", required=True),
-        OptionSpec("path", "the path of the URL; by default / and the name of the stream"),
-        OptionSpec("token", "the bearer token that requests must have; 16 characters or more", secret=True),
-        OptionSpec("certificate", "a file with the certificate of TLS, in PEM", "path"),
-        OptionSpec("privateKeyFile", "a file with its private key", "path"),
-        OptionSpec(
-            "maxBodyBytes", "maximum size of a request", "positive number of bytes", default="16777216"
-        ),
-    )
+    own = option_table("""
+        listen: required, host:port -- the address on which the console listens
+        path -- the path of the URL; by default / and the name of the stream
+        token: secret -- the bearer token that requests must have; 16 characters or more
+        certificate: path -- a file with the certificate of TLS, in PEM
+        privateKeyFile: path -- a file with its private key
+        maxBodyBytes: positive number of bytes = 16777216 -- maximum size of a request
+    """)
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         super().check_stream(stream, options, at)
