@@ -113,8 +113,8 @@ def _place(line: CommandLine, words: Words) -> Iterator[tuple[Path, Path | None]
             yield Path(temporary), None
         return
     try:
-        place = held_workspace(replace(line, workspace=str(line.folder.absolute())), words)
-        folders = place.__enter__()
+        with held_workspace(replace(line, workspace=str(line.folder.absolute())), words) as folders:
+            yield folders
     except UsageFault as error:
         if error.code == "WORKSPACE_IN_USE":
             error.hint = (
@@ -122,7 +122,3 @@ def _place(line: CommandLine, words: Words) -> Iterator[tuple[Path, Path | None]
                 f"(streamsql serve -w {line.workspace}) has several clients"
             )
         raise
-    try:
-        yield folders
-    finally:
-        place.__exit__(None, None, None)

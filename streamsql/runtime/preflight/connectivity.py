@@ -5,9 +5,8 @@ Kafka's client retries for minutes before it reports that no server answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from streamsql.connectors.base import Connector
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import EngineFault
@@ -15,57 +14,46 @@ from streamsql.language.statements.base import Name
 from streamsql.runtime.engine.cluster import connect
 
 
-def check_servers(entries: Iterable[Stream | Sink]) -> None:
-    """Raise EngineFault when none of the servers of a stream or sink accepts a connection."""
-    entries = list(entries)
-    for entry in entries:
-        if _has_servers(entry):
-            fact = f"no {entry.connector} server of the {_kind(entry)} {entry.name} can be reached"
-            _check(_connector(entry).servers(entry), fact, "are the servers right, and are they running?")
-    check_registries(entries)
-
-
-def check_registries(entries: Iterable[Stream | Sink]) -> None:
-    """The same for their schema registries."""
-    for entry in entries:
-        if _has_servers(entry):
-            fact = f"the schema registry of the {_kind(entry)} {entry.name} cannot be reached"
-            _check(
-                _connector(entry).schema_servers(entry), fact, "is schemaRegistry right, and is it running?"
-            )
+def check_servers(entries: Iterable[Stream | Sink], *, registries_only: bool = False) -> None:
+    """Raise EngineFault when none of the servers of a stream or sink, or of its schema registry, accepts a
+    connection.
+    """
+    for entry, servers, is_registry in _servers(entries):
+        if registries_only and not is_registry:
+            continue
+        reasons = _unreached(servers)
+        if reasons:
+            whose = f"the {'stream' if isinstance(entry, Stream) else 'sink'} {entry.name}"
+            fact = f"no {entry.connector} server of {whose} can be reached"
+            hint = "are the servers right, and are they running?"
+            if is_registry:
+                fact = f"the schema registry of {whose} cannot be reached"
+                hint = "is schemaRegistry right, and is it running?"
+            raise EngineFault(fact, detail=reasons, hint=hint, code="NO_SERVER")
 
 
 def contacts(entries: Iterable[Stream | Sink]) -> Iterator[tuple[str, str, str]]:
     """The servers of streams and sinks: (the name of the entry, its servers, why none of them accepts a
     connection; empty when one does).
     """
-    for entry in filter(_has_servers, entries):
-        for addresses in (_connector(entry).servers(entry), _connector(entry).schema_servers(entry)):
-            servers = list(addresses)
-            if servers:
-                yield entry.name, ", ".join(f"{host}:{port}" for host, port in servers), _unreached(servers)
+    for entry, servers, _ in _servers(entries):
+        yield entry.name, ", ".join(f"{host}:{port}" for host, port in servers), _unreached(servers)
 
 
-def _check(servers: Iterable[tuple[str, int]], fact: str, hint: str) -> None:
-    reasons = _unreached(servers)
-    if reasons:
-        raise EngineFault(fact, detail=reasons, hint=hint, code="NO_SERVER")
+Servers = Sequence[tuple[str, int]]
 
 
-def _has_servers(entry: Stream | Sink) -> bool:
-    return entry.connector not in ("", "table")
+def _servers(entries: Iterable[Stream | Sink]) -> Iterator[tuple[Stream | Sink, Servers, bool]]:
+    """(stream or sink, its servers or those of its schema registry, which of them)."""
+    for entry in entries:
+        if entry.connector not in ("", "table"):
+            using = connector(Name(entry.connector))
+            both = (using.servers(entry), False), (using.schema_servers(entry), True)
+            yield from ((entry, servers, is_registry) for servers, is_registry in both if servers)
 
 
-def _connector(entry: Stream | Sink) -> Connector:
-    return connector(Name(entry.connector))
-
-
-def _kind(entry: Stream | Sink) -> str:
-    return "stream" if isinstance(entry, Stream) else "sink"
-
-
-def _unreached(servers: Iterable[tuple[str, int]]) -> str:
-    """Why none of the servers accepts a connection; empty when one does, or there are none."""
+def _unreached(servers: Servers) -> str:
+    """Why none of the servers accepts a connection; empty when one does."""
     connection, reasons = connect(servers)
     if connection is not None:
         connection.close()

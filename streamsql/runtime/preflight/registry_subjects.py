@@ -19,7 +19,7 @@ from streamsql.language.statements.base import Column, Name
 from streamsql.runtime.embedded.registry_codecs import SchemaRegistry
 from streamsql.runtime.embedded.secret_references import filled
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.preflight.connectivity import check_registries
+from streamsql.runtime.preflight.connectivity import check_servers
 
 
 def with_schema(stream: Stream) -> Stream:
@@ -30,7 +30,7 @@ def with_schema(stream: Stream) -> Stream:
     if not schema_registry.uses(stream):
         return stream
     if not stream.option("avroSchema"):
-        check_registries((stream,))
+        check_servers((stream,), registries_only=True)
         env = {"SchemaRegistry": SchemaRegistry, "filled": filled}
         try:
             _, schema = evaluate(schema_registry.client(stream), env).newest(schema_registry.subject(stream))
