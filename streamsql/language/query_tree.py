@@ -43,8 +43,7 @@ class Relation:
     """A relation of FROM or JOIN: a name (dotted; written: with its backticks), a query in parentheses, or a
     console relation.
 
-    columns: the names that an alias gives to its columns; other: a description of any other relation, such as
-    a table function.
+    columns: the names that an alias gives to its columns.
     """
 
     span: Span
@@ -57,7 +56,6 @@ class Relation:
     watermark: Watermark | None = None
     sample: Span | None = None
     pivot: Span | None = None
-    other: str = ""
     columns: tuple[str, ...] = ()
 
 

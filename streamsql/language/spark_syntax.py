@@ -48,12 +48,12 @@ def unreadable(text: str, offset: int, near: str, more: str = "") -> Unreadable:
     if near.strip("'").upper() in _OF_CONSOLE and text.lstrip()[:5].upper() == "BEGIN":
         return Unreadable(message, "statements of the console stand outside of BEGIN … END")
     tokens = tokenize(text, strict=False)
-    near = [token for token in tokens if token.start <= offset]
-    for token in [t for t in near if t.kind == "word"][-2:]:  # FORM for FROM
+    before = [token for token in tokens if token.start <= offset]
+    for token in [t for t in before if t.kind == "word"][-2:]:  # FORM for FROM
         like = None if token.upper in keywords() else nearest(token.text, _CLAUSES, 0.75)
         if like:
             return Unreadable(message, f"did you mean {like}?", span=token.span)
-    clause = next((token for token in near[-2:] if token.upper in _BEFORE_QUERY), None)
+    clause = next((token for token in before[-2:] if token.upper in _BEFORE_QUERY), None)
     behind_query = _behind_query(text, tokens, clause) if clause else None
     if behind_query:
         return behind_query

@@ -6,18 +6,18 @@ after the match and its value, or None.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from streamsql.language.token_groups import CLOSING, outside
 from streamsql.language.tokens import NOT_A_NAME, Token, unquote
 
-Terminal = Callable[[list[Token], int], tuple[int, str] | None]
+Terminal = Callable[[Sequence[Token], int], tuple[int, str] | None]
 
 
 def _one(accepts: Callable[[Token], bool]) -> Terminal:
     """A terminal of one token."""
 
-    def match(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    def match(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
         return (at + 1, unquote(tokens[at])) if at < len(tokens) and accepts(tokens[at]) else None
 
     return match
@@ -28,7 +28,7 @@ _any_name = _one(lambda token: token.kind in ("word", "quoted"))
 _name = _one(lambda t: t.kind == "quoted" or (t.kind == "word" and t.upper not in NOT_A_NAME))
 
 
-def dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def dotted(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     name = _name(tokens, at)
     while name and name[0] + 1 < len(tokens) and tokens[name[0]].text == ".":
         more = name[0] + 1
@@ -38,7 +38,7 @@ def dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return name
 
 
-def _target(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _target(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     name = dotted(tokens, at)
     computed = (
         name and name[1].upper() == "IDENTIFIER" and [t.text for t in tokens[name[0] : name[0] + 1]] == ["("]
@@ -46,7 +46,7 @@ def _target(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return None if computed else name  # IDENTIFIER('a' || 'b') is a name that only Spark computes
 
 
-def _hyphened(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _hyphened(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     # A connector's name can be a keyword, such as values.
     name = _any_name(tokens, at)
     while name and name[0] + 1 < len(tokens) and tokens[name[0]].text == "-":
@@ -58,7 +58,7 @@ def _kind(kind: str) -> Terminal:
     return _one(lambda token: token.kind == kind)
 
 
-def _signed_number(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _signed_number(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     sign = at < len(tokens) and tokens[at].text in "+-"
     number = _kind("number")(tokens, at + sign)
     return (number[0], tokens[at].text + number[1]) if number and sign else number
@@ -67,7 +67,7 @@ def _signed_number(tokens: list[Token], at: int) -> tuple[int, str] | None:
 _KEY_PARTS = ("word", "quoted", "number")
 
 
-def _joins_key(tokens: list[Token], at: int) -> bool:
+def _joins_key(tokens: Sequence[Token], at: int) -> bool:
     """Whether the token at that position joins two parts of a key: a dot, or a hyphen without spaces
     (`a -5` is the key a and a number).
     """
@@ -77,7 +77,7 @@ def _joins_key(tokens: list[Token], at: int) -> bool:
     return tokens[at].text == "." or (tokens[at].text == "-" and adjacent)
 
 
-def _option_key(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _option_key(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     if at < len(tokens) and tokens[at].kind == "string":
         return at + 1, unquote(tokens[at])
     if at >= len(tokens) or tokens[at].kind not in _KEY_PARTS:
@@ -88,7 +88,7 @@ def _option_key(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return end, "".join(unquote(t) for t in tokens[at:end])
 
 
-def _option_value(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _option_value(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     values = (terminal(tokens, at) for terminal in (_kind("string"), _signed_number, _kind("word")))
     return next((value for value in values if value), None)
 
@@ -96,18 +96,18 @@ def _option_value(tokens: list[Token], at: int) -> tuple[int, str] | None:
 QUERY_HEADS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"])
 
 
-def _balanced(tokens: list[Token], at: int, stop: Callable[[int], bool]) -> int:
+def _balanced(tokens: Sequence[Token], at: int, stop: Callable[[int], bool]) -> int:
     """The position of the first token at depth 0 for which stop is true, or of an unmatched `)` or `]`."""
     ends = (i for i in outside(tokens, at) if tokens[i].text in CLOSING or stop(i))
     return next(ends, max(at, len(tokens)))
 
 
-def _raw(tokens: list[Token], start: int, end: int) -> tuple[int, str] | None:
+def _raw(tokens: Sequence[Token], start: int, end: int) -> tuple[int, str] | None:
     """Tokens [start, end) as a terminal without a value; its text is read by span."""
     return (end, "") if end > start else None
 
 
-def _query(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _query(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     first = at
     while first < len(tokens) and tokens[first].text == "(":
         first += 1
@@ -122,15 +122,15 @@ _CHANGES = frozenset(("INSERT", "DELETE", "UPDATE", "MERGE"))
 """The statements other than queries that may stand behind WITH."""
 
 
-def _word(tokens: list[Token], at: int) -> str:
+def _word(tokens: Sequence[Token], at: int) -> str:
     return tokens[at].upper if at < len(tokens) else ""
 
 
-def _is_insert(tokens: list[Token], at: int) -> bool:
+def _is_insert(tokens: Sequence[Token], at: int) -> bool:
     return _word(tokens, at) == "INSERT" and _word(tokens, at + 1) in ("INTO", "OVERWRITE")
 
 
-def behind_with(tokens: list[Token], at: int) -> int:
+def behind_with(tokens: Sequence[Token], at: int) -> int:
     """The position of the word behind the queries of the WITH that stands at a position."""
     for number in outside(tokens, at + 1):
         closed = tokens[number - 1].text == ")"
@@ -139,7 +139,7 @@ def behind_with(tokens: list[Token], at: int) -> int:
     return len(tokens)
 
 
-def _query_start(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _query_start(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     """WITH … and FROM … before INSERT INTO."""
     begin = behind_with(tokens, at) if _word(tokens, at) == "WITH" else at
     if _word(tokens, begin) == "FROM":
@@ -154,7 +154,7 @@ ENDS_EXPRESSION = frozenset(
 )
 
 
-def _expression(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _expression(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     def stop(i: int) -> bool:
         token = tokens[i]
         if token.kind != "word":
@@ -178,18 +178,18 @@ def _expression(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return _raw(tokens, at, _balanced(tokens, at, stop))
 
 
-def _pivot_values(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _pivot_values(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     """The aggregates of a PIVOT, up to its FOR."""
     return _raw(tokens, at, _balanced(tokens, at, lambda i: tokens[i].upper == "FOR"))
 
 
-def _relation_alias(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _relation_alias(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     if at < len(tokens) and tokens[at].upper in ENDS_EXPRESSION | {"WATERMARK"}:
         return None
     return _name(tokens, at)
 
 
-def _rest(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _rest(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     return _raw(tokens, at, len(tokens))
 
 
@@ -198,17 +198,17 @@ _HEADS_OF_LINES = frozenset(
 )
 
 
-def _inner(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _inner(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     """A statement inside of a compound one, which is none itself."""
     return None if _word(tokens, at) in _HEADS_OF_LINES else _to_semicolon(tokens, at)
 
 
-def _declared(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _declared(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     """A variable or a condition behind DECLARE, and no handler."""
     return None if _word(tokens, at + 1) == "HANDLER" else _to_semicolon(tokens, at)
 
 
-def _to_semicolon(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _to_semicolon(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     end = next((i for i in range(at, len(tokens)) if tokens[i].text == ";"), len(tokens))
     return _raw(tokens, at, end) if end < len(tokens) else None
 
@@ -216,7 +216,7 @@ def _to_semicolon(tokens: list[Token], at: int) -> tuple[int, str] | None:
 _AFTER_CONDITION = frozenset(("THEN", "DO", "WHEN", "END"))
 
 
-def _condition(tokens: list[Token], at: int) -> tuple[int, str] | None:
+def _condition(tokens: Sequence[Token], at: int) -> tuple[int, str] | None:
     """A condition, or a query, of a compound statement, up to THEN, DO, WHEN or END."""
     depth = 0
     for end in range(at, len(tokens)):
