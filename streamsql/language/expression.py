@@ -22,7 +22,6 @@ from streamsql.language.tree_nodes import (
     holds,
     is_named,
     is_number,
-    is_plain,
     leaves_of,
     name_of,
     normal_form,
@@ -151,7 +150,7 @@ class Expression:
     # ---- contents
     @cached_property
     def _holds(self) -> Holds:
-        return Holds() if is_plain(self.tree) else holds(self.tree, self.source)
+        return holds(self.tree, self.source)
 
     @property
     def aggregates(self) -> bool:

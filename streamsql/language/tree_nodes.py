@@ -51,11 +51,6 @@ def names_word(tree: Any, word: str) -> bool:
     return any(not name.quoted and name.name.upper() == word for name in names)
 
 
-def is_plain(tree: Any) -> bool:
-    """Whether a node is a column or a literal, which have no other contents."""
-    return isinstance(tree, exp.Literal) or (isinstance(tree, exp.Column) and not _is_clock_word(tree))
-
-
 def holds(tree: Any, source: str) -> Holds:
     """The contents of an expression. tree: its node; source: the text that the nodes' positions refer to."""
     queries = (exp.Select, exp.SetOperation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from streamsql.language.edits import Edit, with_points
 from streamsql.language.tokens import Token, quote, quote_name, tokenize, unquote
 
 
@@ -12,17 +13,11 @@ def with_paths(text: str, full: Callable[[str], str], exists: Callable[[str], bo
     csv.`data/a.csv`, if there are such files. full: the path that takes the place of one; exists: whether a
     path has files.
     """
-    changed, end = "", 0
-    for token, path in _paths(tokenize(text, strict=False), full, exists):
-        changed += text[end : token.start] + path
-        end = token.end
-    return changed + text[end:]
+    return with_points(text, list(_paths(tokenize(text, strict=False), full, exists)))[0]
 
 
-def _paths(
-    tokens: list[Token], full: Callable[[str], str], exists: Callable[[str], bool]
-) -> Iterator[tuple[Token, str]]:
-    """Each token that is a path, and what it becomes."""
+def _paths(tokens: list[Token], full: Callable[[str], str], exists: Callable[[str], bool]) -> Iterator[Edit]:
+    """What each token that is a path becomes."""
     first = next((t.upper for t in tokens if t.upper in ("AS", "USING")), "")
     of_options = first == "USING"  # then it has no query, in which a column may be called path
     for at, token in enumerate(tokens):
@@ -32,6 +27,6 @@ def _paths(
             continue
         word = before[-1].text.strip("'\"`").casefold()
         if token.kind == "string" and of_options and word in ("path", "location"):
-            yield token, quote(full(path))
+            yield token.start, token.end, quote(full(path))
         elif token.kind == "quoted" and before[-1].text == "." and before[0].kind == "word" and exists(path):
-            yield token, quote_name(full(path))
+            yield token.start, token.end, quote_name(full(path))
