@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -184,30 +183,14 @@ def span_of(tree: Any, default: Span | None = None) -> Span:
 def widened(source: str, span: Span) -> Span:
     """A span extended to the closing parentheses of those that it opens, such as those of a call."""
     start, end = span.start, span.end
-    name_of_call = source[end : end + 1] == "("
-    if name_of_call:
+    if source[end : end + 1] == "(":  # the span is the name of a call
         end += 1
-    if not _has_quoted_parenthesis(source):
-        missing = source.count("(", start, end) - source.count(")", start, end)
-        while missing > 0 and end < len(source):
-            missing += (source[end] == "(") - (source[end] == ")")
-            end += 1
-        return Span(start, end)
     places, depths = _parentheses(source)
     first, following = bisect_left(places, start), bisect_left(places, end)
     while following < len(places) and depths[following] > depths[first]:
         following += 1
         end = places[following - 1] + 1
     return Span(start, end if depths[following] <= depths[first] else len(source))
-
-
-_QUOTED_PARENTHESIS = re.compile(r"""['"`][^'"`]*[()][^'"`]*['"`]""")
-"""A parenthesis that may stand in a text or a quoted name."""
-
-
-@lru_cache(maxsize=64)
-def _has_quoted_parenthesis(source: str) -> bool:
-    return _QUOTED_PARENTHESIS.search(source) is not None
 
 
 @lru_cache(maxsize=64)
