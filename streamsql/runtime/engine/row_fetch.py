@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -218,23 +217,15 @@ def _settings_of(session: Any) -> Iterator[None]:
     """A context in which jobs have the settings of a session. Spark gives them only to jobs of its own
     actions; others would run with the defaults.
     """
-    jvm, context = session._jvm, session._jsparkSession.sparkContext()
+    context = session._jsparkSession.sparkContext()
     properties = context.getLocalProperties()
     before = properties.clone()
-    settings = session._jsparkSession.sessionState().conf().getAllConfs().mkString("\0").split("\0")
-    text = "\n".join(_as_property(*line.partition(" -> ")[::2]) for line in settings)
-    properties.load(jvm.java.io.StringReader(text))
+    as_java = java_class(session, "scala.jdk.javaapi.CollectionConverters").asJava
+    properties.putAll(as_java(session._jsparkSession.sessionState().conf().getAllConfs()))
     try:
         yield
     finally:
         context.setLocalProperties(before)
-
-
-def _as_property(key: str, value: str) -> str:
-    """A line of a properties file of Java."""
-    key = re.sub(r"([ :=#!\\])", r"\\\1", key)
-    value = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace(" ", "\\ ")
-    return f"{key}={value}"
 
 
 def rows_written(frame: Any) -> int | None:
