@@ -37,6 +37,7 @@ from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 
 Entry = TypeVar("Entry", Stream, Sink, Query, Function | SqlFunction, Change)
+Input = TypeVar("Input", str, Query)
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,11 @@ class Catalog:
         """The names of the live tables that sets of changes create, or have created."""
         return [m.name for change in self.changes.values() for m in change.members if m.new]
 
+    def set_of(self, name: str) -> str:
+        """The set of changes that a staged change belongs to; "" for none."""
+        staged = (c.name for c in self.changes.values() for m in c.members if m.is_staged(name))
+        return next(staged, "")
+
     def only_staged(self, name: Name) -> NameFault | None:
         """The error for the name of what a set of changes creates, and is only staged; None for others."""
         definition = self.staged_definition(name.value)
@@ -232,9 +238,7 @@ class Catalog:
             kind = kind_of(definition)
         else:
             return None
-        members = ((change.name, m) for change in self.changes.values() for m in change.members)
-        key = name.value.casefold()
-        of = next((change for change, m in members if m.name.casefold() == key and not m.generation), "")
+        of = self.set_of(name.value)
         hint = f"PROMOTE {f'CHANGE {quote_name(of)}' if of else quote_name(name.value)};"
         if kind != "function":
             hint += f"\nor SELECT * FROM {quote_name(staged_name(name.value))};"
@@ -285,34 +289,15 @@ class Catalog:
         """The queries whose rows reach live tables, directly or through others, each after those that it
         reads.
         """
-        found, seen = list[Query](), set[str]()
 
-        def add(table: str) -> None:
-            for query in self.writers_of(table):
-                if query.name not in seen:
-                    seen.add(query.name)
-                    for name in query.inputs:
-                        add(name)
-                    found.append(query)
+        def writers(names: Iterable[str]) -> list[Query]:
+            return [query for name in names for query in self.writers_of(name)]
 
-        for table in tables:
-            add(table)
-        return found
+        return after_inputs(writers(tables), lambda query: writers(query.inputs))
 
     def with_readers(self, queries: Iterable[Query]) -> list[Query]:
         """These queries and those that read what they compute, each after its readers."""
-        found, seen = list[Query](), set[str]()
-
-        def add(query: Query) -> None:
-            if query.name not in seen:
-                seen.add(query.name)
-                for reader in self.readers_of(query.sinks[0]) if query.live_table else ():
-                    add(reader)
-                found.append(query)
-
-        for query in queries:
-            add(query)
-        return found
+        return after_inputs(queries, lambda q: self.readers_of(q.sinks[0]) if q.live_table else ())
 
     @cached_property
     def _of_queries(self) -> Mapping[str, dict[str, list[Query]]]:
@@ -367,6 +352,22 @@ _KINDS: dict[type, str] = {
     SqlFunction: "sql_functions",
     Change: "changes",
 }
+
+
+def after_inputs(entries: Iterable[Input], inputs_of: Callable[[Input], Iterable[Input]]) -> list[Input]:
+    """Entries, and what reaches them, each once and after its inputs. inputs_of: gives those of one."""
+    ordered, seen = list[Input](), set[Input]()
+
+    def add(entry: Input) -> None:
+        if entry not in seen:
+            seen.add(entry)
+            for one in inputs_of(entry):
+                add(one)
+            ordered.append(entry)
+
+    for entry in entries:
+        add(entry)
+    return ordered
 
 
 class CurrentCatalog:

@@ -98,6 +98,10 @@ class Member:
         """Whether it is a stream, view or function, which has no generations."""
         return self.kind in ("stream", "view", "function")
 
+    def is_staged(self, name: str) -> bool:
+        """Whether it is the one of that name, and is not promoted."""
+        return self.name.casefold() == name.casefold() and not self.generation
+
     def sql(self) -> str:
         generation = f" GENERATION {self.generation}" if self.generation else ""
         if self.is_definition and self.generation:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamsql.catalog import Catalog
+from streamsql.catalog import Catalog, after_inputs
 from streamsql.definitions import (
     OfSpark,
     Query,
@@ -57,20 +57,9 @@ def temporary_in_spark(entry: OfSpark, catalog: Catalog) -> list[str]:
 
 def in_order(entries: Iterable[OfSpark], catalog: Catalog) -> list[OfSpark]:
     """Views and functions, each after those that it reads."""
-    views = {key_of(entry): entry for entry in entries}
-    names_of, ordered = dict(named_by(catalog)), list[OfSpark]()
-
-    def add(key: str) -> None:
-        if views[key] in ordered:
-            return
-        for other in views:
-            if other != key and other in names_of.get(key, ()):
-                add(other)
-        ordered.append(views[key])
-
-    for key in views:
-        add(key)
-    return ordered
+    views, names_of = {key_of(entry): entry for entry in entries}, dict(named_by(catalog))
+    read = {key: [k for k in views if k != key and k in names_of.get(key, ())] for key in views}
+    return [views[key] for key in after_inputs(views, read.__getitem__)]
 
 
 def affected_tables(names: Iterable[str], catalog: Catalog) -> list[Query]:
@@ -89,19 +78,11 @@ def affected_tables(names: Iterable[str], catalog: Catalog) -> list[Query]:
         more = [name for name in left if names_in(texts[name]) & over]
         found |= {name: left.pop(name) for name in more}
         over = relations_over((*over, *more), catalog)
-    ordered = list[Query]()
 
-    def add(query: Query) -> None:
-        if query in ordered:
-            return
-        for other in found.values():
-            if other is not query and reads_through(texts[query.name], other.name, catalog):
-                add(other)
-        ordered.append(query)
+    def inputs_of(name: str) -> list[str]:
+        return [one for one in found if one != name and reads_through(texts[name], one, catalog)]
 
-    for query in found.values():
-        add(query)
-    return ordered
+    return [found[name] for name in after_inputs(found, inputs_of)]
 
 
 def reads_through(text: str, name: str, catalog: Catalog) -> bool:
@@ -118,13 +99,17 @@ def staged_definitions_of(named: Iterable[str], catalog: Catalog) -> list[str]:
     return [name for name in staged if named & relations_over([name], changed)]
 
 
+def staged_inserts(catalog: Catalog) -> list[Query]:
+    """The staged changes of queries into sinks."""
+    return [query for query in catalog.named(None) if query.into and not is_before(query.name)]
+
+
 def inserts_over_tables(tables: Iterable[Query], catalog: Catalog) -> tuple[list[Query], Catalog]:
     """(the staged changes of queries into sinks that read live tables that are to be staged: they are staged
     anew behind these, the catalog without them).
     """
     names = {table.name.casefold() for table in tables}
-    changes = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
-    inserts = [q for q in changes if names & {name.casefold() for name in q.inputs}]
+    inserts = [q for q in staged_inserts(catalog) if names & {name.casefold() for name in q.inputs}]
     for query in (c for q in inserts for c in catalog.changes_of(promoted_name(q.name))):
         for kind, entry in entries_of(query, catalog):
             catalog = catalog.without(kind, entry)

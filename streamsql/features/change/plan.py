@@ -25,6 +25,7 @@ from streamsql.features.change.affected import (
     affected_tables,
     in_spark_over,
     staged_definitions_of,
+    staged_inserts,
     stands_alone,
 )
 from streamsql.features.change.statement import (
@@ -151,10 +152,11 @@ def _names_in(entry: Aside) -> frozenset[str]:
 
 def inserts_over(definitions: Iterable[str], catalog: Catalog) -> list[Query]:
     """The staged changes of queries into sinks that read definitions as these are staged."""
-    names = {name.casefold() for name in definitions}
-    changes = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
-    reads = [(q, staged_definitions_of(names_in(q.text), catalog)) for q in changes]
-    return [query for query, read in reads if names & {name.casefold() for name in read}]
+    names, found = {name.casefold() for name in definitions}, list[Query]()
+    for query in staged_inserts(catalog):
+        read = staged_definitions_of(names_in(query.text), catalog)
+        found += [query] if names & {name.casefold() for name in read} else []
+    return found
 
 
 def _compare(statement: Compare, context: Context) -> Plan:

@@ -132,8 +132,9 @@ def _of_query(parts: SessionParts, query: Query, new: Run, same: str = "none") -
         yield "read again", text
     yield "takes about", _time(parts, query, account)
     if query.live_table:
+        how = {True: "computed again", False: "writes the difference"}
         readers = parts.catalog.readers_of(query.name)
-        yield "read by", ", ".join(f"{q.name} ({_how(q)})" for q in readers)
+        yield "read by", ", ".join(f"{q.name} ({how[q.live_table]})" for q in readers)
     else:
         yield "writes into", _written(new)
 
@@ -204,8 +205,3 @@ def _written(new: Run) -> str:
     if new.query.inputs:
         return f"{sink.name}: the changes of the difference"
     return f"{sink.name}: all rows again, WITH DUPLICATES; or, staged FROM NOW, what comes from then on"
-
-
-def _how(query: Query) -> str:
-    """What a reader of the live table does once the change is promoted."""
-    return "computed again" if query.live_table else "writes the difference"

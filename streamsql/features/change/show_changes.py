@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from streamsql import definitions
 from streamsql.definitions import in_use_name, is_before, is_staged, promoted_name, staged_name
 from streamsql.features.change.statement import ShowGenerations, ShowStaged
 from streamsql.results import Result, counted
-from streamsql.runtime.checkpoints.checkpoint_files import local_path
+from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles, local_path
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.offsets import kind_of, step
 from streamsql.runtime.engine.moments import brief
@@ -30,30 +28,17 @@ def show_staged(parts: SessionParts, statement: ShowStaged) -> Result:
     for query in parts.catalog.named(None):
         if is_staged(query.name) and not is_before(query.name):
             name, kind = promoted_name(query.name), "query" if query.into else "live table"
-            rows.append((name, kind, *_progress(parts, query.name), _change_of(parts, name)))
+            rows.append((name, kind, *_progress(parts, query.name), parts.catalog.set_of(name)))
     nothing = (None,) * 5
     for entry in parts.catalog.aside.values():
         if is_staged(entry.name):
             name, kind = in_use_name(entry.name), definitions.kind_of(entry)
-            rows.append((name, kind, "", *nothing, "", "", "", "", _change_of(parts, name)))
+            rows.append((name, kind, "", *nothing, "", "", "", "", parts.catalog.set_of(name)))
     columns = (
         "name", "kind", "status", "batch", "rows in", "of", "%", "rows", "running", "left", "read to",
         "last error", "change",
     )  # fmt: skip
     return table(columns, rows, (3, 4, 5, 6, 7), "nothing is staged")
-
-
-def _change_of(parts: SessionParts, name: str) -> str:
-    """The set of changes that a staged change belongs to; "" for none."""
-    member = (name.casefold(), "")
-    return next(
-        (
-            change.name
-            for change in parts.catalog.changes.values()
-            if any((m.name.casefold(), m.generation) == member for m in change.members)
-        ),
-        "",
-    )
 
 
 def _progress(parts: SessionParts, staged: str) -> tuple[Any, ...]:
@@ -102,14 +87,11 @@ def _generations(parts: SessionParts, name: str) -> Iterator[tuple[Any, ...]]:
     for left in in_use.left():
         found.append((left.folder, "left", f"{left.at:%Y-%m-%d %H:%M:%S}", left.definition))
     for path, status, left_at, text in sorted(found, key=lambda row: int(row[0].name), reverse=True):
-        yield name, int(path.name), status, left_at, size_text(_size(path)), " ".join(text.split())
-
-
-def _size(folder: Path) -> int:
-    """The bytes of all files in a folder, as far as these can be read."""
-    total = 0
-    for path, _, files in os.walk(folder):
-        for file in files:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(path, file)).st_size
-    return total
+        yield (
+            name,
+            int(path.name),
+            status,
+            left_at,
+            size_text(LocalFiles().size(str(path))[0]),
+            " ".join(text.split()),
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamsql.catalog import Catalog, unknown
@@ -17,7 +17,6 @@ from streamsql.definitions import (
     Stream,
     Table,
     in_use_name,
-    is_before,
     kind_of,
     promoted_name,
     staged_name,
@@ -27,6 +26,7 @@ from streamsql.features.change.affected import (
     affected_tables,
     in_spark_over,
     reads_through,
+    staged_inserts,
     temporary_in_spark,
 )
 from streamsql.language.edits import with_points
@@ -82,18 +82,15 @@ def stage_definition(statement: CreateStream | CreateFunction | Spark, context: 
     if isinstance(statement, Spark):
         define: Define = _planned_in_spark(statement, written, plain)
     else:
-        values = {f.name: getattr(statement, f.name) for f in fields(type(statement))}
-        values |= {"or_replace": old is not None, "staged": False}
         create: Any = create_stream if isinstance(statement, CreateStream) else create_function
-        define = create(type(statement)(**values), plain)
-    define = _named(define, old.name if old else name.value)
+        own = replace(name, value=old.name if old else name.value)
+        define = create(replace(statement, name=own, or_replace=old is not None, staged=False), plain)
     entry = _entry_of(define)
     if isinstance(entry, OfSpark) and not written.temporary:
         _check_lasts(entry, catalog, name)
     _check_can_be_staged(old, entry, name.span)
-    staged_before = [q for q in catalog.named(None) if q.into and not is_before(q.name)]
-    reading = [q for q in staged_before if old and reads_through(q.text, old.name, catalog.with_changes())]
-    if reading:
+    changed, inserts = catalog.with_changes(), staged_inserts(catalog)
+    if reading := [q for q in inserts if old and reads_through(q.text, old.name, changed)]:
         query = quote_name(promoted_name(reading[0].name))
         raise NameFault(
             f"the staged change of {query} reads {name}, and has begun with it as it is",
@@ -224,24 +221,11 @@ def _planned_in_spark(statement: Spark, written: Written, context: Context) -> C
     """The plan of the staged definition, which is a temporary view or function. Raises faults also for what
     one that lasts could not read.
     """
-    name = written.name.value
-    plans = (
-        [planner.plan(_in_spark_as(statement, name, temporary=False), context)]
-        if not written.temporary
-        else []
-    )
-    plans.append(planner.plan(_in_spark_as(statement, staged_name(name), temporary=True), context))
-    assert isinstance(plans[-1], Collect)
-    return plans[-1]
-
-
-def _named(define: Define, name: str) -> Define:
-    """The plan that defines an entry under the name as it is in use."""
-    if isinstance(define, DefineStream):
-        return replace(define, stream=replace(define.stream, name=name))
-    if isinstance(define, DefineFunction):
-        return replace(define, function=replace(define.function, name=name))
-    return define
+    if not written.temporary:
+        planner.plan(_in_spark_as(statement, written.name.value, temporary=False), context)
+    plan = planner.plan(staging_in_spark(statement), context)
+    assert isinstance(plan, Collect)
+    return plan
 
 
 def _entry_of(define: Define) -> Aside:
