@@ -66,7 +66,7 @@ MOST = 60
 
 
 def run(
-    folder: Path, script: str, killed_at: int = 0, killed_from: str = "to_define.json.part"
+    folder: Path, script: str, killed_at: int = 0, killed_from: str = "exchange.json.part"
 ) -> subprocess.CompletedProcess[str]:
     env = dict(os.environ)
     if killed_at:

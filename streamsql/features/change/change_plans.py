@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Change, Member, kind_of, promoted_name
-from streamsql.errors import NameFault, RuleFault
+from streamsql.definitions import Change, Member, Query, kind_of, promoted_name
+from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.features.change import plan
 from streamsql.features.change.affected import affected_tables, in_spark_over, inserts_over_tables
 from streamsql.features.change.plan import (
@@ -126,17 +127,40 @@ def _end_change(statement: EndChange, context: Context) -> Plan:
         raise RuleFault(
             "no change is open", hint="BEGIN CHANGE name;", span=statement.span, code="NO_CHANGE_OPEN"
         )
-    catalog, name = context.catalog, Name(context.open_change, statement.span)
-    change = catalog.changes.get(name.value.casefold()) or Change(name.value)
-    names = [member.value for member in members_staged(change, catalog)]
-    to_stage = [query for query in affected_tables(names, catalog) if not catalog.staged(query.name)]
-    inserts, without = inserts_over_tables(to_stage, catalog)
-    _, staged = planned_staging(to_stage, replace(context, catalog=without), name.span)
-    for query in (c for insert in inserts for c in catalog.changes_of(promoted_name(insert.name))):
+    catalog = context.catalog
+    closed = closing(context, statement.span, lambda table: catalog.staged(table) is None)
+    staged = closed.catalog
+    for query in (c for insert in closed.inserts for c in catalog.changes_of(promoted_name(insert.name))):
         staged = staged.having(*(getattr(catalog, k)[e.casefold()] for k, e in entries_of(query, catalog)))
-    whole = with_affected(change, catalog)
-    after = staged.having(whole) if whole.members else staged.without("changes", change.name)
+    whole = with_affected(closed.change, catalog)
+    after = staged.having(whole) if whole.members else staged.without("changes", whole.name)
     return OpenChange(statement, "", after)
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What END CHANGE does. statements: those that stage the live tables; inserts: the staged changes of
+    queries into sinks that read these, and are staged again behind them; catalog: with the live tables, and
+    without the inserts.
+    """
+
+    change: Change
+    statements: tuple[CreateLiveTable, ...]
+    inserts: list[Query]
+    catalog: Catalog
+
+
+def closing(context: Context, span: Span, is_to_be_staged: Callable[[str], bool]) -> Closing:
+    """The end of the open set. is_to_be_staged: of a live table that reads what the set changes. Raises
+    RuleFault for one that cannot be computed from that.
+    """
+    catalog, name = context.catalog, context.open_change
+    change = catalog.changes.get(name.casefold()) or Change(name)
+    names = [member.value for member in members_staged(change, catalog)]
+    to_stage = [query for query in affected_tables(names, catalog) if is_to_be_staged(query.name)]
+    inserts, without = inserts_over_tables(to_stage, catalog)
+    statements, staged = planned_staging(to_stage, replace(context, catalog=without), span)
+    return Closing(change, statements, inserts, staged)
 
 
 def with_affected(change: Change, catalog: Catalog) -> Change:

@@ -7,32 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from streamsql.definitions import PROMOTED, Change, before_name, promoted_name
 from streamsql.errors import RuleFault, StreamsqlError
-from streamsql.features.change.affected import affected_tables, inserts_over_tables
-from streamsql.features.change.change_plans import begin, members_staged, with_affected
-from streamsql.features.change.compare import comparison_of, rows_of_new
+from streamsql.features.change.change_plans import begin, closing, members_staged, with_affected
+from streamsql.features.change.compare import compare, comparison_of, rows_of_new
 from streamsql.features.change.kept_changes import keeping_staged
+from streamsql.features.change.preview_change import preview_change
 from streamsql.features.change.rollback import roll_back, rollback
-from streamsql.features.change.run import OF_SINGLE_CHANGES, promote
-from streamsql.features.change.stage_plan import Staging, planned_staging
+from streamsql.features.change.run import promote, promote_named
+from streamsql.features.change.show_changes import show_generations, show_staged
+from streamsql.features.change.stage_plan import Staging
 from streamsql.features.change.staging import drop_staged, stage_definition, stage_tables, with_message
 from streamsql.features.change.statement import (
     BeginChange,
     Compare,
     CompareChange,
     EndChange,
+    PreviewChange,
+    Promote,
     PromoteChange,
     Rollback,
     RollbackChange,
+    ShowGenerations,
+    ShowStaged,
 )
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
-from streamsql.plan.statements.staged_tables import staging_of, staging_of_insert
+from streamsql.plan.statements.staged_tables import staging_of_insert
 from streamsql.results import Compared, Done, Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import Answers
@@ -55,26 +60,20 @@ def begin_change(parts: SessionParts, statement: BeginChange) -> Result:
 
 def end_change(parts: SessionParts, statement: EndChange) -> Result:
     """Stage what reads the members of the set, and close it. An error leaves it open."""
-    catalog, name = parts.catalog, Name(parts.open_change[0], statement.span)
-    change = catalog.changes.get(name.value.casefold()) or Change(name.value)
-    names = [member.value for member in members_staged(change, catalog)]
-    to_stage = [q for q in affected_tables(names, catalog) if _is_to_be_staged(parts, q.name)]
-    inserts, without = inserts_over_tables(to_stage, catalog)
-    planned_staging(to_stage, replace(parts.context(), catalog=without), statement.span)
-    statements = [staging_of(query, catalog) for query in to_stage]
-    again = [staging_of_insert(query) for query in inserts]
-    for query in inserts:
+    closed = closing(parts.context(), statement.span, partial(_is_to_be_staged, parts))
+    again = [staging_of_insert(query) for query in closed.inserts]
+    for query in closed.inserts:
         drop_staged(parts, promoted_name(query.name), statement)
     try:
-        with keeping_staged(parts, [query.name for query in to_stage]):
-            staged = stage_tables(parts, statements, statement.span)
+        with keeping_staged(parts, [staging.name.value for staging in closed.statements]):
+            staged = stage_tables(parts, closed.statements, statement.span)
     except BaseException:
         for insert in again:
             with suppress(StreamsqlError):
                 start_statement(parts.under(CancelToken()), insert)
         raise
     staged += [started for i in again if isinstance(started := start_statement(parts, i), Started)]
-    change = with_affected(change, parts.catalog)
+    change = with_affected(closed.change, parts.catalog)
     parts.open_change.clear()
     if not change.members:
         parts.undefine("changes", change.name)
@@ -184,7 +183,11 @@ def compare_change(parts: SessionParts, statement: CompareChange) -> Result:
 
 PLANS: Answers = {Staging: stage_definition}
 DIRECT: Answers = {
-    **OF_SINGLE_CHANGES,
+    ShowStaged: show_staged,
+    ShowGenerations: show_generations,
+    PreviewChange: preview_change,
+    Compare: compare,
+    Promote: promote_named,
     Rollback: rollback,
     BeginChange: begin_change,
     EndChange: end_change,

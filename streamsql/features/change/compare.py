@@ -9,6 +9,7 @@ from typing import Any
 from streamsql.connectors.registry import ENDLESS
 from streamsql.definitions import before_name, staged_name
 from streamsql.errors import NameFault, Note, RuleFault, did_you_mean
+from streamsql.features.change.promote_query import check_runs
 from streamsql.features.change.statement import Compare
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
@@ -16,7 +17,6 @@ from streamsql.results import Compared, counted, unique_names
 from streamsql.runtime.engine.row_differences import differences, same, with_counts
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.run import BUSY, Running
 
 MOST = 10_000
 """Up to so many rows that differ are compared to a tolerance of floating-point numbers, and can be shown."""
@@ -67,7 +67,7 @@ def rows_of_new(parts: SessionParts, statement: Compare) -> int:
     input. Raises faults, Cancelled.
     """
     name = staged_name(statement.name.value).casefold()
-    _check_runs(parts, parts.queries.all.get(name), name, statement)
+    _check_comparable(parts, name, statement)
     parts.queries.wait([name], parts.cancel, idle=True, timeout=None)
     return int(parts.live[name].now().count)
 
@@ -88,7 +88,7 @@ def at_same_point(parts: SessionParts, names: list[str], statement: Compare) -> 
     were idle, and then idle again without a micro-batch in between. Raises faults, Cancelled.
     """
     for name in names:
-        _check_runs(parts, parts.queries.all.get(name), name, statement)
+        _check_comparable(parts, name, statement)
     changed = statement.name.value
     parts.engine.doing = f"waiting until {changed} and its staged change have read the same input"
     try:
@@ -103,18 +103,11 @@ def at_same_point(parts: SessionParts, names: list[str], statement: Compare) -> 
         parts.engine.doing = ""
 
 
-def _check_runs(parts: SessionParts, running: Running | None, name: str, statement: Compare) -> None:
+def _check_comparable(parts: SessionParts, name: str, statement: Compare) -> None:
     """Raise RuleFault for a query that is not to be compared."""
     query = parts.catalog.query(Name(name)).name
-    if running is None or running.status() not in BUSY:
-        failed = running is not None and running.status() == "FAILED"
-        raise RuleFault(
-            f"the query {query} {'has failed' if failed else 'is stopped'}",
-            detail="both queries must run, to be compared at the same point of their input",
-            hint=f"{'WHY' if failed else 'START'} QUERY {quote_name(query)};",
-            span=statement.name.span,
-            code="QUERY_NOT_RUNNING",
-        )
+    why = "both queries must run, to be compared at the same point of their input"
+    check_runs(parts, query, f"the query {query}", why, statement.name.span)
     runs = (parts.queries.all.get(q.name.casefold()) for q in parts.catalog.upstream(query))
     streams = (s for run in runs if run is not None for s in run.plan.reads.streams)
     endless = next((s for s in streams if s.connector in ENDLESS), None)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, evaluate
-from streamsql.catalog import Catalog
 from streamsql.connectors.registry import ENDLESS, connector
 from streamsql.definitions import Query, Sink, before_name, promoted_name, staged_name
 from streamsql.errors import Cancelled, Note, RuleFault, Span, StreamsqlError
@@ -29,23 +29,16 @@ from streamsql.guard import log
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.changes_plan import OF_CHANGES
-from streamsql.plan.statements.existing import entries_of
 from streamsql.plan.statements.staged_query import not_into_files
-from streamsql.plan.statements.staged_tables import in_use, renamed
 from streamsql.runtime.live.change_log import ChangeLog
 from streamsql.runtime.live.recorded_progress import FROM_NOW
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.database_types import check_database_table
 from streamsql.runtime.queries.promoted_rows import keep_promoted_rows
 from streamsql.runtime.queries.run import BUSY
-from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.queries.start_steps import Step
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations
 
-DIFFERENCE, GO_ON, SAME_POINT, ANEW, HAND_OVER = "difference", "go on", "same point", "anew", "hand over"
-"""What PROMOTE does with the sink of a query: it gets the difference; the change goes on, from where it is or
-where the query stops; the change writes all rows; over live tables, the change goes on from what the query
-has written."""
 WRITTEN = "written"
 """The folder of a generation of a query over live tables with what it has written."""
 _TRIES = 5
@@ -54,113 +47,29 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Promotion:
-    """The promotion of the staged change of a query. way: one of the above; drained: a step after which a
-    query has processed all available input, and is stopped.
+    """How the staged change of a query is promoted. before: the steps while the query writes, which may take
+    long; after: those once it has stopped, before the change is in use; gives_difference: whether the sink
+    gets the difference once the query runs.
     """
 
-    parts: SessionParts
-    change: Query
-    way: str
-    drained: Callable[[str], Step]
-
-    @property
-    def name(self) -> str:
-        return promoted_name(self.change.name)
-
-    @property
-    def _generation(self) -> Path:
-        return _generation(self.parts, self.name, STAGED)
-
-    def before(self) -> list[Step]:
-        """The steps while the query writes. What takes long is done here."""
-        if self.way == ANEW:
-            return []
-        others = [staged_name(before_name(self.name))] if self.way == DIFFERENCE else []
-        return [self.drained(name) for name in (*others, self.change.name, *self._together)]
-
-    @property
-    def _together(self) -> list[str]:
-        """The query itself, where the change goes on: it has read no less than the change then."""
-        return [self.name] if self.way in (GO_ON, SAME_POINT) else []
-
-    def after(self) -> list[Step]:
-        """The steps once the query has stopped, before the change is in use."""
-        if self.way == DIFFERENCE:
-            return [*map(self.drained, _hidden(self.name)), Step(self._keep_difference)]
-        if self.way == SAME_POINT:
-            return [Step(self._to_same_point), Step(self._renumber)]
-        if self.way == HAND_OVER:
-            return [Step(self._hand_over)]
-        return [self.drained(self.change.name), Step(self._begin_anew)] if self.way == ANEW else []
-
-    def _keep_difference(self) -> None:
-        sides = [self.parts.live[name.casefold()] for name in _hidden(self.name)]
-        before, after = (rows.now().frame(self.parts.spark) for rows in sides)
-        old = _generation(self.parts, self.name, CURRENT)
-        keep_promoted_rows(self._generation, before, after, _sink(self.parts, self.change).key, old)
-
-    def _hand_over(self) -> None:
-        from pyspark.sql.types import BinaryType, StructField, StructType
-
-        name, sink = self.change.name.casefold(), _sink(self.parts, self.change)
-        _check_keys(self.parts.live[name].frame(self.parts.spark), sink, self.name)
-        own = [StructField(column, BinaryType()) for column in OF_CHANGES]
-        schema = StructType([*self.parts.live[name].schema.fields, *own])
-        keys = self.parts.catalog.sinks[name].key
-        _hand_over(self.parts, self.name, sink, self._generation, schema, keys)
-
-    def _to_same_point(self) -> None:
-        """Bring both queries to the same point of their input: the sink has then each row once."""
-        folders = [_generation(self.parts, self.name, link) / "checkpoint" for link in (CURRENT, STAGED)]
-        for _ in range(_TRIES):
-            now, staged = map(position, folders)
-            if now == staged:
-                return
-            self.drained(self.change.name).do()
-            now, staged = map(position, folders)
-            if now == staged:
-                return
-            self.drained(self.name).do()
-        raise RuleFault(
-            f"{self.name} and its staged change do not come to the same point of their input",
-            detail="new rows come all the time, or the change reads other streams; rows would be written"
-            " twice, or left out",
-            hint=f"PROMOTE {quote_name(self.name)} WITH DUPLICATES; writes all rows from the beginning",
-            code="QUERY_RUNNING",
-        )
-
-    def _renumber(self) -> None:
-        if _numbers(self.parts, self.change):
-            number = newest_batch(_generation(self.parts, self.name, CURRENT) / "checkpoint")
-            renumber(self._generation / "checkpoint", number)
-
-    def _begin_anew(self) -> None:
-        number = -1
-        if _numbers(self.parts, self.change):
-            number = newest_batch(_generation(self.parts, self.name, CURRENT) / "checkpoint")
-        begin_anew(self._generation / "checkpoint", number)
-        shutil.rmtree(self._generation / "rows", ignore_errors=True)
+    name: str
+    before: Sequence[Step] = ()
+    after: Sequence[Step] = ()
+    gives_difference: bool = False
 
 
 def promotion(
     parts: SessionParts, change: Query, drained: Callable[[str], Step], *, duplicates: bool, span: Span
 ) -> Promotion:
-    """How the staged change of a query is promoted. Raises RuleFault where its sink would get rows twice."""
-    name, sink = promoted_name(change.name), _sink(parts, change)
+    """The promotion of the staged change of a query. drained: the step after which a query has processed all
+    available input, and is stopped. Raises RuleFault where its sink would get rows twice.
+    """
+    name, sink, staged = promoted_name(change.name), _sink(parts, change), change.name
+    rows_before = staged_name(before_name(name))
     from_now = began_from_now(_generation(parts, name, STAGED))
-    mode = parts.queries.all[change.name.casefold()].mode
+    whole = parts.queries.all[staged.casefold()].mode == "complete"
     in_step = connector(Name(sink.connector)).keeps_in_step(sink)
-    if change.inputs:
-        way = HAND_OVER
-    elif duplicates and not in_step and mode != "complete":
-        way = ANEW
-    elif in_step and not from_now:
-        way = DIFFERENCE
-    elif in_step or mode == "complete":
-        way = GO_ON
-    elif from_now:
-        way = SAME_POINT
-    else:
+    if not (change.inputs or duplicates or in_step or whole or from_now):
         raise RuleFault(
             f"the sink {sink.name} would get rows twice",
             detail=f"{name} has written rows into it, which stay: a {sink.meant} sink"
@@ -171,30 +80,99 @@ def promotion(
             span=span,
             code="ROWS_TWICE",
         )
-    for needed in _needed(parts, name, way):
-        running = parts.queries.all.get(needed.casefold())
-        if running is None or running.status() not in BUSY:
-            failed = running is not None and running.status() == "FAILED"
-            raise RuleFault(
-                f"the query {needed} {'has failed' if failed else 'is stopped'}",
-                detail="it first processes all available input",
-                hint=f"{'WHY' if failed else 'START'} QUERY {quote_name(needed)};",
-                span=span,
-                code="QUERY_NOT_RUNNING",
-            )
-    reads = parts.queries.all[change.name.casefold()].plan.reads.streams
-    endless = next((stream.name for stream in reads if stream.connector in ENDLESS), None)
-    if way == SAME_POINT and endless:
+    _check_table(parts, sink, name, span)
+    if change.inputs:  # it goes on from what the query has written
+        return Promotion(name, [drained(staged)], [Step(partial(_hand_over_change, parts, change))])
+    if duplicates and not in_step and not whole:  # it writes all rows
+        _check_files(name, sink, _generation(parts, name, STAGED), span)
+        return Promotion(name, (), [drained(staged), Step(partial(_begin_anew, parts, change))])
+    if in_step and not from_now:
+        _check_drains(parts, rows_before, span)
+        after = [drained(rows_before), drained(staged), Step(partial(_keep_difference, parts, change))]
+        return Promotion(name, [drained(rows_before), drained(staged)], after, gives_difference=True)
+    _check_drains(parts, name, span)
+    before = [drained(staged), drained(name)]  # the query has read no less than the change then
+    if in_step or whole:
+        return Promotion(name, before)
+    reads = parts.queries.all[staged.casefold()].plan.reads.streams
+    if endless := next((stream.name for stream in reads if stream.connector in ENDLESS), None):
         raise RuleFault(
             f"{name} and its staged change do not come to the same point: {endless} always has new rows",
             hint=f"PROMOTE {quote_name(name)} WITH DUPLICATES; writes all rows from the beginning",
             span=span,
             code="QUERY_RUNNING",
         )
-    if way in (SAME_POINT, ANEW):
-        check_files(parts, name, sink, STAGED, span)
-    _check_table(parts, sink, name, span)
-    return Promotion(parts, change, way, drained)
+    _check_files(name, sink, _generation(parts, name, STAGED), span)
+    return Promotion(name, before, [Step(partial(_to_same_point, parts, change, drained))])
+
+
+def check_runs(parts: SessionParts, query: str, what: str, detail: str, span: Span) -> None:
+    """Raise RuleFault for a query that does not run. what: the query, in words."""
+    running = parts.queries.all.get(query.casefold())
+    if running is None or running.status() not in BUSY:
+        failed = running is not None and running.status() == "FAILED"
+        raise RuleFault(
+            f"{what} {'has failed' if failed else 'is stopped'}",
+            detail=detail,
+            hint=f"{'WHY' if failed else 'START'} QUERY {quote_name(query)};",
+            span=span,
+            code="QUERY_NOT_RUNNING",
+        )
+
+
+def _check_drains(parts: SessionParts, query: str, span: Span) -> None:
+    check_runs(parts, query, f"the query {query}", "it first processes all available input", span)
+
+
+def _keep_difference(parts: SessionParts, change: Query) -> None:
+    name = promoted_name(change.name)
+    sides = [parts.live[hidden.casefold()] for hidden in _hidden(name)]
+    before, after = (rows.now().frame(parts.spark) for rows in sides)
+    old = _generation(parts, name, CURRENT)
+    keep_promoted_rows(_generation(parts, name, STAGED), before, after, _sink(parts, change).key, old)
+
+
+def _hand_over_change(parts: SessionParts, change: Query) -> None:
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    name, key, sink = promoted_name(change.name), change.name.casefold(), _sink(parts, change)
+    _check_keys(parts.live[key].frame(parts.spark), sink, name)
+    own = [StructField(column, BinaryType()) for column in OF_CHANGES]
+    schema = StructType([*parts.live[key].schema.fields, *own])
+    _hand_over(parts, name, sink, _generation(parts, name, STAGED), schema, parts.catalog.sinks[key].key)
+
+
+def _to_same_point(parts: SessionParts, change: Query, drained: Callable[[str], Step]) -> None:
+    """Bring both queries to the same point of their input: the sink has then each row once."""
+    name = promoted_name(change.name)
+    checkpoints = [_generation(parts, name, link) / "checkpoint" for link in (CURRENT, STAGED)]
+    for query in (change.name, name) * _TRIES:
+        now, staged = map(position, checkpoints)
+        if now == staged:
+            return renumber(checkpoints[1], _newest_number(parts, change))
+        drained(query).do()
+    raise RuleFault(
+        f"{name} and its staged change do not come to the same point of their input",
+        detail="new rows come all the time, or the change reads other streams; rows would be written"
+        " twice, or left out",
+        hint=f"PROMOTE {quote_name(name)} WITH DUPLICATES; writes all rows from the beginning",
+        code="QUERY_RUNNING",
+    )
+
+
+def _begin_anew(parts: SessionParts, change: Query) -> None:
+    generation = _generation(parts, promoted_name(change.name), STAGED)
+    begin_anew(generation / "checkpoint", _newest_number(parts, change))
+    shutil.rmtree(generation / "rows", ignore_errors=True)
+
+
+def _newest_number(parts: SessionParts, query: Query) -> int:
+    """The newest micro-batch of a query, where its sink skips micro-batches with a number that it has; else
+    -1.
+    """
+    if not connector(Name(_sink(parts, query).connector)).keeps_log:
+        return -1
+    return newest_batch(_generation(parts, promoted_name(query.name), CURRENT) / "checkpoint")
 
 
 def _check_table(parts: SessionParts, sink: Sink, name: str, span: Span) -> None:
@@ -221,28 +199,14 @@ def _hidden(name: str) -> tuple[str, str]:
     return staged_name(before_name(name)), staged_name(name)
 
 
-def _needed(parts: SessionParts, name: str, way: str) -> Sequence[str]:
-    """The queries that must run, beside the change."""
-    if way == DIFFERENCE:
-        return [staged_name(before_name(name))]
-    return [name] if way in (GO_ON, SAME_POINT) else []
-
-
-def check_files(parts: SessionParts, name: str, sink: Sink, link: str, span: Span) -> None:
+def _check_files(name: str, sink: Sink, generation: Path, span: Span) -> None:
     """Raise RuleFault for a query with state whose micro-batches are numbered in a folder of files."""
-    if connector(Name(sink.connector)).keeps_log and keeps_state(
-        _generation(parts, name, link) / "checkpoint"
-    ):
+    if connector(Name(sink.connector)).keeps_log and keeps_state(generation / "checkpoint"):
         raise not_into_files(name, sink.name, span)
 
 
-def _numbers(parts: SessionParts, change: Query) -> bool:
-    """Whether the sink skips micro-batches with a number that it has."""
-    return connector(Name(_sink(parts, change).connector)).keeps_log
-
-
-def _sink(parts: SessionParts, change: Query) -> Sink:
-    return parts.catalog.sinks[change.into[0].casefold()]
+def _sink(parts: SessionParts, query: Query) -> Sink:
+    return parts.catalog.sinks[(query.into or query.sinks)[0].casefold()]
 
 
 def _generation(parts: SessionParts, name: str, link: str) -> Path:
@@ -254,38 +218,15 @@ def still_to_write(parts: SessionParts, promotions: Sequence[Promotion]) -> Iter
     """Notes about promoted queries that do not run, and give their sink the difference once they do."""
     for done in promotions:
         running = parts.queries.all.get(done.name.casefold())
-        if done.way == DIFFERENCE and (running is None or running.status() not in BUSY):
+        if done.gives_difference and (running is None or running.status() not in BUSY):
             start = f"START QUERY {quote_name(done.name)}; gives its sink the difference, and goes on"
             yield Note("STAYS_STOPPED", f"{done.name} does not run: {start}")
 
 
-def query_promoted(catalog: Catalog, name: str) -> Catalog:
-    """The catalog with the staged change of a query in its place."""
-    change = catalog.staged(name)
-    assert change is not None
-    retain = change.retain if change.inputs else 0  # else it limits the hidden live table
-    query = replace(renamed(change), sinks=change.into, into=(), live_table=False, retain=retain)
-    stages = catalog.stages_of(change.name)
-    tables = [in_use(catalog.sinks[stage.name.casefold()]) for stage in stages]
-    for kind, entry in entries_of(catalog.queries[name.casefold()], catalog):
-        catalog = catalog.without(kind, entry)
-    return catalog.having(query, *map(renamed, stages), *tables)
-
-
-def take_over_query(parts: SessionParts, name: str) -> None:
-    """Put the definition of the staged change of a query into the catalog, and forget the hidden live
-    tables.
-    """
-    before = staged_name(before_name(name))
-    if before.casefold() in parts.catalog.queries:
-        forget_query(parts, before)
-    parts.current.update(lambda catalog: query_promoted(catalog, name))
-    remove_hidden_rows(parts, name)
-
-
 def remove_hidden_rows(parts: SessionParts, name: str) -> None:
     """Remove the rows of the hidden live tables of a promoted change, as far as that is possible."""
-    if parts.catalog.queries[name.casefold()].live_table:
+    query = parts.catalog.queries.get(name.casefold())
+    if query is None or query.live_table:
         return  # the rows are its own
     with suppress(OSError, StreamsqlError):
         Generations(parts.places.query(before_name(name)), STAGED).remove()
@@ -325,7 +266,7 @@ def gets_difference(parts: SessionParts, name: str) -> bool:
     query = parts.catalog.queries[name.casefold()]
     if query.live_table or query.inputs:
         return False
-    sink = parts.catalog.sinks[query.sinks[0].casefold()]
+    sink = _sink(parts, query)
     return connector(Name(sink.connector)).keeps_in_step(sink)
 
 
@@ -335,7 +276,7 @@ def way_back(
     """The step after which an earlier generation of a query can go on, once the query has stopped. old: its
     query. Raises RuleFault where its sink would have wrong rows.
     """
-    sink = parts.catalog.sinks[old.sinks[0].casefold()]
+    sink = _sink(parts, old)
     if old.inputs and parts.catalog.queries[name.casefold()].inputs:
         before = ChangeLog(generation / WRITTEN)
         return Step(lambda: _hand_over(parts, name, sink, generation, *before.result()))
@@ -348,16 +289,13 @@ def way_back(
             span=span,
             code="ROWS_TWICE",
         )
-    return Step(lambda: _renumber_left(parts, name, generation, span))
+    return Step(partial(_renumber_left, parts, name, generation, span))
 
 
 def _renumber_left(parts: SessionParts, name: str, generation: Path, span: Span) -> None:
     """Let an earlier generation of a query write into the files of its sink again. Raises RuleFault,
     OSError.
     """
-    sink = parts.catalog.sinks[parts.catalog.queries[name.casefold()].sinks[0].casefold()]
-    if not connector(Name(sink.connector)).keeps_log:
-        return
-    if keeps_state(generation / "checkpoint"):
-        raise not_into_files(name, sink.name, span)
-    renumber(generation / "checkpoint", newest_batch(_generation(parts, name, CURRENT) / "checkpoint"))
+    query = parts.catalog.queries[name.casefold()]
+    _check_files(name, _sink(parts, query), generation, span)
+    renumber(generation / "checkpoint", _newest_number(parts, query))

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from graphlib import TopologicalSorter
 from pathlib import Path
 
+from streamsql.catalog import after_inputs
 from streamsql.definitions import OfSpark, before_name, staged_name
 from streamsql.errors import RuleFault, Source, Span
 from streamsql.features.change.promote_query import (
@@ -20,19 +20,21 @@ from streamsql.features.change.promote_query import (
     began_from_now,
     gets_difference,
     promotion,
-    query_promoted,
     still_to_write,
     way_back,
 )
 from streamsql.features.change.promoted_readers import going_on, to_roll_back, with_asides
-from streamsql.features.change.run import drained, exchange, take_over
+from streamsql.features.change.run import drained, exchange
 from streamsql.features.change.staging import define_again, drop_staged
 from streamsql.features.change.statement import Rollback
 from streamsql.features.change.swap import (
+    Exchange,
     Next,
     defined,
+    number,
+    promoted,
     renamed_definition,
-    staged_generations,
+    staged_next,
     with_definitions,
     without,
 )
@@ -98,7 +100,7 @@ def _to_lefts(
     queries that are staged as they were, whose sinks get the difference; the others as for `roll_back`.
     """
     definitions, queries = {name: before_name(name) for name in spans}, parts.catalog.queries
-    nexts, before, after, promotions = list[Next](), list[Step](), list[Step](), list[Promotion]()
+    nexts, before, stopped, promotions = list[Next](), list[Step](), list[Step](), list[Promotion]()
     catalog = with_definitions(parts.catalog, definitions)
     for definition in spans if again else ():
         catalog = catalog.without("aside", staged_name(definition))
@@ -106,56 +108,36 @@ def _to_lefts(
         change = queries[staged_name(name).casefold()]
         promoted_again = promotion(parts, change, drained(parts), duplicates=False, span=places[name])
         promotions.append(promoted_again)
-        before, after = [*before, *promoted_again.before()], [*after, *promoted_again.after()]
-        catalog = query_promoted(catalog, name)
-        folder, stages = staged_generations(parts, name)
-        assert folder is not None
-        text = catalog.queries[name.casefold()].sql()
-        nexts.append(Next(name, folder, text, stages, before=_number(parts, name)))
-    gone = [name for name in created if name.value.casefold() in parts.catalog.queries]
+        before, stopped = [*before, *promoted_again.before], [*stopped, *promoted_again.after]
+        catalog = promoted(catalog, name)
+        nexts.append(staged_next(parts, name))
+    gone = [name for name in created if name.value.casefold() in queries]
     returning = {name.value: name.span for name in created if name not in gone}
-    for table, left in _returning(parts, returning):
-        catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
-        nexts.append(Next(table, left.folder, left.definition, left.stages))
-    for table, left in lefts.items():
-        if table in again:
-            continue
-        catalog = defined(parts, table, left.definition, in_stages=bool(left.stages), before=catalog)
-        if not queries[table.casefold()].live_table:
-            old = catalog.queries[table.casefold()]
-            after.append(way_back(parts, table, old, left.folder, duplicates=duplicates, span=places[table]))
-        nexts.append(Next(table, left.folder, left.definition, left.stages, before=_number(parts, table)))
+    staying = {table: left for table, left in lefts.items() if table not in again}
+    for table, left in (*_returning(parts, returning), *staying.items()):
+        catalog = defined(parts, left.definition, without(catalog, table), in_stages=bool(left.stages))
+        nexts.append(Next(table, left.folder.name, left.stages, number(parts.places, table)))
+        old = catalog.queries[table.casefold()]
+        if not old.live_table:
+            place = places[table]
+            stopped.append(way_back(parts, table, old, left.folder, duplicates=duplicates, span=place))
     for written in gone:
         catalog = without(catalog, written.value)
     for written in gone:
         check_unread(written, written.value, catalog)
-    whole = catalog
-    order = [*again, *(query.name for query in whole.upstream(*returning, *lefts))]
+    order = [*again, *(query.name for query in catalog.upstream(*returning, *lefts))]
     nexts.sort(key=lambda following: order.index(following.table) if following.table in order else len(order))
-
-    def put_back(table: str) -> None:
-        if table in again:
-            forget_staged(parts, spans)
-            return take_over(parts, table)
-        parts.current.update(lambda old: replace(whole, changes=old.changes))
-
     swapped = {*places, *(name.value for name in gone)}
     hidden = {change.name for name in again for change in parts.catalog.changes_of(name)}
-    others = going_on(
-        parts, spans, swapped | hidden, with_asides(whole, parts.catalog, definitions), "ROLLBACK"
-    )
+    then = with_asides(catalog, parts.catalog, definitions)
+    others = going_on(parts, spans, swapped | hidden, then, "ROLLBACK")
     out = [query.name for query in parts.catalog.upstream(*(name.value for name in gone))]
     out = [name for name in out if name in swapped - places.keys()]
-    done = exchange(parts, nexts, before, after, put_back, "rolled back", definitions, others, back, out)
+    whole = Exchange(nexts, lambda old: replace(catalog, changes=old.changes), definitions, out, True)
+    done = exchange(parts, whole, before, stopped, others, "rolled back", back)
     sinks = ", ".join(parts.catalog.queries[name.casefold()].sink for name in again)
     text = f"{done.message}; {sinks} gets the difference by key" if sinks else done.message
     return replace(done, message=text, notes=(*done.notes, *still_to_write(parts, promotions)))
-
-
-def _number(parts: SessionParts, name: str) -> str:
-    """The number of the generation that is in use."""
-    now = Generations(parts.places.query(name), CURRENT).current
-    return now.name if now else ""
 
 
 def _returning(parts: SessionParts, tables: Mapping[str, Span]) -> list[tuple[str, Left]]:
@@ -163,12 +145,9 @@ def _returning(parts: SessionParts, tables: Mapping[str, Span]) -> list[tuple[st
     tables: with the places of their names. Raises RuleFault.
     """
     lefts = {table: _left(parts, table, None, place) for table, place in tables.items()}
-    ordered = list[tuple[str, Left]]()
-    while lefts:
-        read = {table: names_in(left.definition) for table, left in lefts.items()}
-        first = [t for t in lefts if not any(o.casefold() in read[t] for o in lefts if o != t)] or list(lefts)
-        ordered += [(table, lefts.pop(table)) for table in first]
-    return ordered
+    read = {table: names_in(left.definition) for table, left in lefts.items()}
+    inputs = {table: [o for o in lefts if o != table and o.casefold() in read[table]] for table in lefts}
+    return [(table, lefts[table]) for table in after_inputs(lefts, inputs.__getitem__)]
 
 
 def _left(parts: SessionParts, name: str, number: int | None, span: Span) -> Left:
@@ -244,11 +223,9 @@ def _ordered(parts: SessionParts, definitions: Iterable[str]) -> list[str]:
     """Definitions, views and functions in SQL each after those that it reads."""
     before = {name: parts.catalog.aside.get(before_name(name).casefold()) for name in definitions}
     entries = {n: replace(entry, name=n) for n, entry in before.items() if isinstance(entry, OfSpark)}
-    reads = dict[str, set[str]]()
-    for name, entry in entries.items():
-        named = names_in_definition(entry)
-        reads[name] = {n for n, other in entries.items() if n != name and key_of(other) in named}
-    return [*(name for name in before if name not in entries), *TopologicalSorter(reads).static_order()]
+    named = {name: names_in_definition(entry) for name, entry in entries.items()}
+    read = {name: [n for n in entries if n != name and key_of(entries[n]) in named[name]] for name in entries}
+    return [*(name for name in before if name not in entries), *after_inputs(entries, read.__getitem__)]
 
 
 def _stage_before(parts: SessionParts, name: str) -> None:

@@ -47,39 +47,32 @@ def stage_definition(
     """Define a stream, view or function beside the one in use, and stage what reads it. What fails is undone,
     and what was staged before is brought back.
     """
+    place = written_definition(statement).name.span
+    before = {view: entry for view, entry in parts.catalog.aside.items() if is_staged(entry.name)}
     with keeping_staged(parts, [staging.name.value for staging in plan.statements or ()]):
-        return _stage_definition(parts, plan, statement)
-
-
-def _stage_definition(
-    parts: SessionParts, plan: Staging, statement: CreateStream | CreateFunction | Spark
-) -> Result:
-    context, place = parts.context(), written_definition(statement).name.span
-    before = {view: entry for view, entry in context.catalog.aside.items() if is_staged(entry.name)}
-    entry, notes = _define(parts, plan.define, statement)
-    kind, name = kind_of(entry), in_use_name(entry.name)
-    begun = [entry.name]
-    try:
-        for view in plan.in_spark:
-            begun.append(staged_name(staged_in_spark(view)[1]))
-            try:
-                create_in_spark(parts, view)
-            except StreamsqlError as fault:
-                raise cannot_follow(*staged_in_spark(view), fault, place) from fault
-        if plan.statements is None:
-            return Done(notes, f"staged: {kind} {name}")
-        staged = stage_tables(parts, plan.statements, place)
-    except BaseException:
-        for aside in reversed(begun):
-            create_drop.forget_aside(parts, aside)
-            parts.undefine("aside", aside)
-        for aside in begun:
-            if aside.casefold() in before:
-                define_again(parts, before[aside.casefold()])
-        raise
-    tables = "".join(f", {promoted_name(started.queries[0])}" for started in staged)
-    views = "".join(f", {in_use_name(aside)}" for aside in begun[1:])
-    return with_message(staged, notes, f"staged: {kind} {name}{views}{tables}")
+        entry, notes = _define(parts, plan.define, statement)
+        begun, staged = [entry.name], list[Started]()
+        try:
+            for view in plan.in_spark:
+                begun.append(staged_name(staged_in_spark(view)[1]))
+                try:
+                    create_in_spark(parts, view)
+                except StreamsqlError as fault:
+                    raise cannot_follow(*staged_in_spark(view), fault, place) from fault
+            staged += stage_tables(parts, plan.statements or (), place)
+        except BaseException:
+            for aside in reversed(begun):
+                create_drop.forget_aside(parts, aside)
+                parts.undefine("aside", aside)
+            for aside in begun:
+                if aside.casefold() in before:
+                    define_again(parts, before[aside.casefold()])
+            raise
+    text = f"staged: {kind_of(entry)} {in_use_name(entry.name)}"
+    if plan.statements is None:
+        return Done(notes, text)
+    names = [*map(in_use_name, begun[1:]), *(promoted_name(started.queries[0]) for started in staged)]
+    return with_message(staged, notes, ", ".join((text, *names)))
 
 
 def _define(parts: SessionParts, define: Define, statement: Statement) -> tuple[Aside, tuple[Note, ...]]:

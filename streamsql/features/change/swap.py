@@ -1,17 +1,17 @@
-"""Puts another generation of a live table in use, with its definition; a crash leaves one of them whole.
+"""Puts other generations of live tables in use, with their definitions; a crash leaves all of them or none.
 
-The generation that is to be in use has the definition in a file of its own. One rename of the link `current`
-puts it in use. What follows can be done again: the generations of the stages, and the definition in the
-catalog. A workspace that was not left properly does it when it is opened.
+A record says first what is to be in use, and from then on it is. What follows can be done again: the links
+`current`, the generations of the stages, the definitions in the catalog. Once the catalog is saved, the
+record is removed. A workspace that was not left properly goes on from the record when it is opened.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -29,40 +29,72 @@ from streamsql.definitions import (
     staged_name,
     text_of,
 )
-from streamsql.errors import Source, StreamsqlError
+from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.features.change.affected import in_order
 from streamsql.features.change.promote_query import remove_hidden_rows
 from streamsql.features.change.staging import keep_in_spark
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
 from streamsql.language.spark_definitions import definition_named, definition_of
-from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.plan.statements.existing import entries_of
-from streamsql.plan.statements.staged_tables import renamed
+from streamsql.plan.statements.staged_tables import in_use, renamed
 from streamsql.runtime.checkpoints.batch_history import history_file
-from streamsql.runtime.embedded.durable_files import remove_file, sync_folder, write_file
-from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.embedded.durable_files import make_folder, remove_file, sync_folder, write_file
+from streamsql.runtime.handlers.create_drop import forget_aside
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.new_generations import query_now
+from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.workspace.generations import CURRENT, STAGED, Generations, generations_of
 
-_TO_DEFINE = "to_define.json"
-"""The file of a generation with its definition, from before it is in use until the catalog has it."""
+_RECORD = "exchange.json"
+_OF_EARLIER_VERSION = "to_define.json"
+"""The record in a generation that an earlier version has put in use."""
 
 
 @dataclass(frozen=True)
 class Next:
-    """A generation that is to be in use. definition: the statement that creates the live table; stages: the
-    generations of its stages, by their names; before: the generation in its place that a set of changes has
-    recorded, "" for a staged change.
+    """A generation that is to be in use, by its number. stages: the generations of its stages, by their
+    names; instead_of: the generation in its place now, "" for none; staged: whether it is that of a staged
+    change; definition: in the record, the statement that creates it.
     """
 
     table: str
-    generation: Path
-    definition: str
+    generation: str
     stages: Mapping[str, str]
-    before: str = ""
+    instead_of: str
+    staged: bool = False
+    definition: str = ""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What is to be in use. nexts: the generations, each after those that it reads; after: gives the catalog
+    with them; definitions: those that are put in use with them, as for `with_definitions`; gone: the live
+    tables that are taken out of use; returns: whether they were in use before.
+    """
+
+    nexts: Sequence[Next]
+    after: Callable[[Catalog], Catalog]
+    definitions: Mapping[str, str]
+    gone: Sequence[str] = ()
+    returns: bool = False
+
+    @property
+    def tables(self) -> list[str]:
+        return [following.table for following in self.nexts]
+
+
+def staged_next(parts: SessionParts, table: str) -> Next:
+    """The generation of the staged change of a live table."""
+    generation = Generations(parts.places.query(table), STAGED).current
+    assert generation is not None
+    stages = query_now(parts.catalog, parts.places, staged_name(table)).stages
+    numbers = {promoted_name(stage): number for stage, number in stages.items()}
+    return Next(table, generation.name, numbers, number(parts.places, table), staged=True)
+
+
+# ---- catalogs -----------------------------------------------------------------------------
 
 
 def with_definitions(catalog: Catalog, definitions: Mapping[str, str]) -> Catalog:
@@ -90,103 +122,30 @@ def renamed_definition(entry: Aside, name: str, old: Aside | None) -> Aside:
     return replace(entry, name=name, text=definition_named(entry.text, name, temporary=temporary))
 
 
-def define_in_spark(parts: SessionParts, definitions: Mapping[str, str]) -> None:
-    """Give Spark the views and functions in SQL of which other definitions are in use now, with those that
-    read them. definitions: as for `with_definitions`. One that Spark does not take is missing: the next
-    statement that names it says why.
+def promoted(catalog: Catalog, name: str) -> Catalog:
+    """The catalog with the staged change of a live table, or of a query into a sink, in its place."""
+    change, old = catalog.staged(name), catalog.queries.get(name.casefold())
+    assert change is not None
+    query, stages = renamed(change), catalog.stages_of(change.name)
+    if change.into:
+        retain = change.retain if change.inputs else 0  # else it limits the hidden live table
+        query = replace(query, sinks=change.into, into=(), live_table=False, retain=retain)
+    filled = stages if change.into else [change, *stages]
+    tables = [in_use(catalog.sinks[one.name.casefold()]) for one in filled]
+    for kind, entry in (*(entries_of(old, catalog) if old else ()), *entries_of(change, catalog)):
+        catalog = catalog.without(kind, entry)
+    return catalog.having(query, *map(renamed, stages), *tables)
+
+
+def defined(parts: SessionParts, definition: str, catalog: Catalog, *, in_stages: bool) -> Catalog:
+    """The catalog with a definition of a live table or query. in_stages: whether it has stages. Raises faults
+    when that cannot be planned any more.
     """
-    spark = parts.engine.wait(CancelToken()) if parts.engine.started else None
-    for name, aside in definitions.items():
-        if aside.casefold() not in parts.catalog.aside:
-            parts.temporary.drop(aside, spark)
-            parts.temporary.drop(f"{aside}()", spark)
-            if spark is not None and parts.catalog.definition_in_use("function", name):
-                spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(aside)}")
-    in_use = [parts.catalog.definition_in_use(k, name) for name in definitions for k in ("view", "function")]
-    before = [parts.catalog.aside.get(before_name(name).casefold()) for name in definitions]
-    for entries in (in_use, before):
-        for entry in in_order((e for e in entries if isinstance(e, OfSpark)), parts.catalog):
-            keep_in_spark(parts, entry)
-
-
-def in_sets(catalog: Catalog, tables: Mapping[str, tuple[str, str]], definitions: Iterable[str]) -> Catalog:
-    """The catalog whose sets of changes record what is in use now. tables: by the names of the live tables,
-    the generations that the sets have recorded for them, and those of now; definitions: those that changed.
-    """
-    numbers = {name.casefold(): numbers for name, numbers in tables.items()}
-    numbers |= {name.casefold(): ("", PROMOTED) for name in definitions}
-    for change in catalog.changes.values():
-        for member in change.members:
-            before, now = numbers.get(member.name.casefold(), ("", ""))
-            if now and member.generation == before:
-                change = change.with_member(replace(member, generation=now))
-        catalog = catalog.having(change)
-    return catalog
-
-
-def numbers_of(nexts: Iterable[Next]) -> dict[str, tuple[str, str]]:
-    """What `in_sets` takes of the generations that are put in use."""
-    return {following.table: (following.before, following.generation.name) for following in nexts}
-
-
-def put_in_use(
-    parts: SessionParts, nexts: Sequence[Next], definitions: Mapping[str, str], gone: Sequence[str] = ()
-) -> None:
-    """Put generations of live tables in use, and definitions, as for `with_definitions`: all of them or none.
-    gone: the live tables that are taken out of use; where nothing else changes, that is done once the catalog
-    is saved. Raises OSError: those before are in use then, or these.
-    """
-    together = {following.table: following.generation.name for following in nexts}
-    before = {following.table: following.before for following in nexts}
-    kinds = {name: kind_of(parts.catalog.aside[aside.casefold()]) for name, aside in definitions.items()}
-    now = {name: parts.catalog.definition_in_use(kind, name) for name, kind in kinds.items()}
-    after = with_definitions(parts.catalog, definitions)
-    then = {name: after.definition_in_use(kind, name) for name, kind in kinds.items()}
-    texts = {name: (definitions[name], text_of(entry)) for name, entry in then.items() if entry}
-    for following in nexts:
-        record = {
-            "definition": following.definition,
-            "stages": dict(following.stages),
-            "together": together,
-            "before": before,
-            "streams": texts,
-            "gone": list(gone),
-        }
-        content = json.dumps(record).encode()
-        write_file(following.generation / _TO_DEFINE, lambda file, content=content: file.write(content))
-    replaced = [name for name, entry in now.items() if entry]
-    for following in nexts:
-        generation = query_now(parts.catalog, parts.places, following.table)
-        left = Generations(parts.places.query(following.table), CURRENT)
-        left.leave(generation.definition, generation.stages, replaced)
-    for table in gone:
-        generation = query_now(parts.catalog, parts.places, table)
-        Generations(parts.places.query(table), CURRENT).leave(generation.definition, generation.stages)
-    for following in nexts:  # with the first one all of them are in use: `complete` goes on
-        Generations(parts.places.query(following.table), CURRENT).publish(following.generation)
-
-
-def defined(
-    parts: SessionParts, table: str, definition: str, *, in_stages: bool, before: Catalog | None = None
-) -> Catalog:
-    """The catalog with another definition of a live table. in_stages: whether it has stages; before: the
-    catalog to begin with, by default that of now. Raises faults when that cannot be planned any more.
-    """
-    catalog = without(before or parts.catalog, table)
     statement = parse(split_script(Source("", definition))[0], literal=True)
     plan = planner.plan(statement, replace(parts.context(), catalog=catalog, stages=True))
     assert isinstance(plan, plans.Run)
     otherwise = plan.otherwise if in_stages else None
     return (otherwise or plan).applied(catalog)
-
-
-def take_out(places: Places, table: str) -> None:
-    """Take the generation of a live table out of use that the catalog does not have any more: it is one that
-    was left. Raises OSError.
-    """
-    generations = Generations(places.query(table), CURRENT)
-    if generations.current is not None:
-        generations.unlink()
 
 
 def without(catalog: Catalog, table: str) -> Catalog:
@@ -199,53 +158,97 @@ def without(catalog: Catalog, table: str) -> Catalog:
     return catalog
 
 
-def promoted(catalog: Catalog, table: str) -> Catalog:
-    """The catalog with the staged change of a live table in its place."""
-    change = catalog.staged(table)
-    assert change is not None
-    queries = [change, *catalog.stages_of(change.name)]
-    sinks = [catalog.sinks[query.name.casefold()] for query in queries]
-    catalog = without(catalog, table)
-    for kind, name in entries_of(change, catalog):
-        catalog = catalog.without(kind, name)
-    tables = (replace(s, name=promoted_name(s.name), owner=promoted_name(s.owner)) for s in sinks)
-    return catalog.having(*map(renamed, queries), *tables)
-
-
-def finish(places: Places, table: str, define: Callable[[str, Mapping[str, str]], None]) -> bool:
-    """Do what follows once a generation of a live table is in use; again, if a crash came in between.
-    define: puts its definition into the catalog, and is given that and the generations of its stages. Returns
-    whether there was anything to do. Raises OSError, EngineFault.
+def in_sets(catalog: Catalog, exchange: Exchange) -> Catalog:
+    """The catalog whose sets of changes record what is in use now: of the staged changes, or of what was in
+    use.
     """
-    record = _record(places, table)
-    if record is None:
-        return False
-    for stage, number in record["stages"].items():
-        generations = Generations(places.query(stage), CURRENT)
-        if generations.current is None or generations.current.name != number:
-            generations.leave("", {})
-            generations.publish(generations.folder / number)
+    now = {n.table.casefold(): (n.instead_of * exchange.returns, n.generation) for n in exchange.nexts}
+    now |= {name.casefold(): ("", PROMOTED) for name in exchange.definitions}
+    for change in catalog.changes.values():
+        for member in change.members:
+            recorded, generation = now.get(member.name.casefold(), ("", ""))
+            if generation and member.generation == recorded:
+                change = change.with_member(replace(member, generation=generation))
+        catalog = catalog.having(change)
+    return catalog
+
+
+# ---- the exchange -------------------------------------------------------------------------
+
+
+def put_in_use(parts: SessionParts, exchange: Exchange) -> None:
+    """Put generations in use, and take others out: all of it or nothing. Raises OSError: those before are in
+    use then, or these.
+    """
+    catalog, places, gone = parts.catalog, parts.places, exchange.gone
+    after, texts, replaced = exchange.after(catalog), dict[str, str](), list[str]()
+    for name, aside in exchange.definitions.items():
+        kind = kind_of(catalog.aside[aside.casefold()])
+        replaced += [name] if catalog.definition_in_use(kind, name) else []
+        entry = after.definition_in_use(kind, name)
+        assert entry is not None
+        texts[name] = text_of(entry)
+    for table in (*exchange.tables, *gone):
+        now = query_now(catalog, places, table)
+        left = Generations(places.query(table), CURRENT)
+        left.leave(now.definition, now.stages, replaced if table not in gone else ())
+    nexts = [
+        replace(following, definition=query_now(after, places, following.table).definition)
+        for following in exchange.nexts
+    ]
+    record = {"nexts": list(map(asdict, nexts)), "texts": texts, "returns": exchange.returns}
+    record |= {"definitions": dict(exchange.definitions), "gone": list(gone)}
+    steps = [Step(partial(_write_record, places, record), partial(_forget_record, places))]
+    for following in nexts:
+        publish = partial(_publish, places, following.table)
+        steps.append(Step(partial(publish, following.generation), partial(publish, following.instead_of)))
+    run_steps(steps)
+
+
+def number(places: Places, query: str) -> str:
+    """The number of the generation in use; "" for none. Raises EngineFault."""
+    generation = Generations(places.query(query), CURRENT).current
+    return generation.name if generation else ""
+
+
+def _publish(places: Places, query: str, generation: str) -> None:
+    """Put a generation in use; none for "". Raises OSError, EngineFault."""
+    generations = Generations(places.query(query), CURRENT)
+    if not generation:
+        generations.unlink()
+    elif number(places, query) != generation:
+        generations.publish(generations.folder / generation)
+
+
+def take_over(parts: SessionParts, exchange: Exchange) -> None:
+    """Put the catalog of an exchange in use, what Spark has of it, and the generations of the stages. A view
+    or function that Spark does not take is missing: the next statement that names it says why.
+    """
+
+    def after(catalog: Catalog) -> Catalog:
+        return in_sets(exchange.after(catalog), exchange)
+
+    for name in parts.catalog.aside.keys() - after(parts.catalog).aside.keys():
+        forget_aside(parts, name)
+    parts.current.update(after)
+    names, catalog = exchange.definitions, parts.catalog
+    in_use = [catalog.definition_in_use(kind, name) for name in names for kind in ("view", "function")]
+    before = [catalog.aside.get(before_name(name).casefold()) for name in names]
+    for entries in (in_use, before):
+        for entry in in_order((e for e in entries if isinstance(e, OfSpark)), catalog):
+            keep_in_spark(parts, entry)
+    for following in exchange.nexts:
+        _with_stages(parts.places, following)
+
+
+def _with_stages(places: Places, following: Next) -> None:
+    """Put the generations of the stages in use. Nothing is staged any more. Raises OSError, EngineFault."""
+    for stage, generation in following.stages.items():
+        if number(places, stage) != generation:
+            Generations(places.query(stage), CURRENT).leave("", {})
+            _publish(places, stage, generation)
         _unlink_staged(places, stage)
-    _unlink_staged(places, table)
-    define(record["definition"], record["stages"])
-    return True
-
-
-def _record(places: Places, table: str) -> Any:
-    """What `put_in_use` has recorded in the generation in use; None where the catalog has it."""
-    generation = Generations(places.query(table), CURRENT).current
-    try:
-        return json.loads((generation / _TO_DEFINE).read_text("utf-8")) if generation else None
-    except FileNotFoundError:
-        return None
-
-
-def saved(places: Places, table: str) -> None:
-    """Forget the definition in the generation in use: the catalog has it."""
-    generation = Generations(places.query(table), CURRENT).current
-    if generation is not None:
-        remove_file(generation / _TO_DEFINE)
-        sync_folder(generation)  # it must not come back: the definition may change
+    _unlink_staged(places, following.table)
 
 
 def _unlink_staged(places: Places, query: str) -> None:
@@ -264,38 +267,61 @@ def _unlink_staged(places: Places, query: str) -> None:
     staged.unlink()
 
 
+def settle(parts: SessionParts, exchange: Exchange) -> None:
+    """Once the catalog is saved: remove the rows of hidden live tables, take the generations of live tables
+    out of use that are gone, and forget the record.
+    """
+    for following in exchange.nexts:
+        if following.staged:
+            remove_hidden_rows(parts, following.table)
+    for table in exchange.gone:
+        with suppress(OSError):
+            _publish(parts.places, table, "")
+    _forget_record(parts.places)
+
+
+# ---- the record ---------------------------------------------------------------------------
+
+
+def _record(places: Places) -> Path:
+    return Path(places.folder, _RECORD)
+
+
+def _write_record(places: Places, record: Mapping[str, Any]) -> None:
+    make_folder(places.folder)
+    write_file(_record(places), lambda file: file.write(json.dumps(record).encode()))
+
+
+def _forget_record(places: Places) -> None:
+    """Remove the record. It must not come back: what it says may change."""
+    if _record(places).exists():
+        remove_file(_record(places))
+        sync_folder(places.folder)
+
+
 def complete(parts: SessionParts) -> list[str]:
     """Complete what a crash has interrupted in a workspace that was opened. Returns warnings about what
     cannot be completed.
     """
-    created = parts.catalog.created_by_sets()
-    in_use = [query.name for query in parts.catalog.named(None) if not is_staged(query.name)]
-    tables = list(dict.fromkeys((*in_use, *created)))
-    warnings, finished = list[str](), list[str]()
-
-    def finish_one(table: str) -> None:
-        if finish(parts.places, table, _completed(parts, table)):
-            finished.append(table)
-
+    queries = [query.name for query in parts.catalog.named(None) if not is_staged(query.name)]
+    tables = list(dict.fromkeys((*queries, *parts.catalog.created_by_sets())))
     for change in (c for table in tables for c in parts.catalog.changes_of(table)):
         for staged in (change, *parts.catalog.stages_of(change.name)):
             with suppress(OSError, StreamsqlError):  # the statement that staged them anew has not ended
                 generations_of(parts.places, staged.name).bring_back()
-    for step in (partial(_put_others_in_use, parts.places), partial(_define, parts), finish_one):
-        for table in _in_order(parts.places, tables):
-            try:
-                step(table)
-            except (OSError, ValueError, KeyError, StreamsqlError) as error:
-                warnings.append(f"{table}: its definition may be that of another generation: {error}")
-    if finished:
-        parts.workspace.save()
-    for table in finished:
-        saved(parts.places, table)
-        remove_hidden_rows(parts, table)
-    for table in created if parts.store and not parts.store.unread else ():
-        if table.casefold() not in parts.catalog.queries:
-            with suppress(OSError, StreamsqlError):
-                take_out(parts.places, table)
+    warnings = list[str]()
+    try:
+        warnings += _go_on(parts, json.loads(_record(parts.places).read_text("utf-8")))
+    except FileNotFoundError:
+        pass  # nothing was interrupted
+    except (OSError, ValueError, KeyError, TypeError, StreamsqlError) as error:
+        what = "so that PROMOTE or ROLLBACK is not completed"
+        warnings.append(f"{_record(parts.places)} cannot be read, {what}: {error}")
+    for table in tables:
+        with _warning(table, warnings):
+            generation = Generations(parts.places.query(table), CURRENT).current
+            if generation is not None and (generation / _OF_EARLIER_VERSION).exists():
+                raise EngineFault("an earlier version of streamsql did not complete PROMOTE or ROLLBACK")
     for table in (table for table in tables if parts.catalog.staged(table) is None):
         for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
             with suppress(OSError, StreamsqlError):
@@ -303,68 +329,49 @@ def complete(parts: SessionParts) -> list[str]:
     return list(dict.fromkeys(warnings))
 
 
-def _in_order(places: Places, tables: Sequence[str]) -> list[str]:
-    """Live tables, those that were to be in use together each after what it reads."""
-    ordered = list[str]()
-    for table in tables:
-        with suppress(OSError, ValueError, KeyError, StreamsqlError):  # the steps say so
-            record = _record(places, table)
-            ordered += record["together"] if record else ()
-    return list(dict.fromkeys((*ordered, *tables)))
+@contextmanager
+def _warning(table: str, warnings: list[str]) -> Iterator[None]:
+    """Take the error of a live table that cannot be completed as a warning."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, StreamsqlError) as error:
+        warnings.append(f"{table}: its definition may be that of another generation: {error}")
 
 
-def _put_others_in_use(places: Places, table: str) -> None:
-    """Put the generations in use that were to be in use together with that of a live table."""
-    record = _record(places, table)
-    for other, number in record["together"].items() if record else ():
-        generations = Generations(places.query(other), CURRENT)
-        if generations.current is None or generations.current.name != number:
-            generations.publish(generations.folder / number)
-
-
-def _define(parts: SessionParts, table: str) -> None:
-    """Define what was to be in use together with the generation of a live table, if the catalog has the
-    definitions before; and record in the sets of changes what is in use.
-    """
-    record = _record(parts.places, table)
-    if record is None or "streams" not in record:  # an earlier version has written it
-        return
-    numbers = {name: (record["before"][name], number) for name, number in record["together"].items()}
-    parts.current.update(partial(in_sets, tables=numbers, definitions=record["streams"]))
-    changed = dict[str, str]()
-    for name, (aside, definition) in record["streams"].items():
+def _go_on(parts: SessionParts, record: Mapping[str, Any]) -> list[str]:
+    """Go on from a record. What cannot be completed stays in it. Returns warnings about that."""
+    nexts, definitions = [Next(**following) for following in record["nexts"]], dict[str, str]()
+    for name, aside in record["definitions"].items():
         entry = parts.catalog.aside.get(aside.casefold())
         now = parts.catalog.definition_in_use(kind_of(entry), name) if entry else None
-        if entry is not None and (now is None or text_of(now) != definition):
-            changed[name] = aside
-    parts.current.update(partial(with_definitions, definitions=changed))
-    for gone in record.get("gone", ()):
-        parts.current.update(partial(without, table=gone))
-    define_in_spark(parts, changed)
+        if entry is not None and (now is None or text_of(now) != record["texts"][name]):
+            definitions[name] = aside  # else the catalog has it
+    catalog = reduce(without, record["gone"], with_definitions(parts.catalog, definitions))
+    done, warnings = list[Next](), list[str]()
+    for following in nexts:
+        with _warning(following.table, warnings):
+            catalog = _completed(parts, following, catalog)
+            done.append(following)
+    exchange = Exchange(done, lambda old: catalog, definitions, record["gone"], record["returns"])
+    take_over(parts, exchange)
+    parts.workspace.save()
+    settle(parts, exchange)
+    if left := [asdict(following) for following in nexts if following not in done]:
+        _write_record(parts.places, {**record, "nexts": left, "definitions": {}, "gone": []})
+    return warnings
 
 
-def _completed(parts: SessionParts, table: str) -> Callable[[str, Mapping[str, str]], None]:
-    """A function that puts the definition of a generation in use into the catalog, in place of the staged
-    change that it was.
+def _completed(parts: SessionParts, following: Next, catalog: Catalog) -> Catalog:
+    """Put a generation of a record in use, unless another one has taken its place since. Returns the catalog
+    with its definition.
     """
-
-    def define(definition: str, stages: Mapping[str, str]) -> None:
-        catalog = parts.catalog
-        if Generations(parts.places.query(table), STAGED).current is None:
-            for change in catalog.changes_of(table):
-                for kind, name in entries_of(change, catalog):
-                    catalog = catalog.without(kind, name)
-        catalog = defined(parts, table, definition, in_stages=bool(stages), before=catalog)
-        parts.current.update(lambda old: catalog)
-
-    return define
-
-
-def staged_generations(parts: SessionParts, table: str) -> tuple[Path | None, dict[str, str]]:
-    """(the generation of the staged change of a live table, those of its stages by their names after
-    PROMOTE).
-    """
-    name = staged_name(table)
-    stages = query_now(parts.catalog, parts.places, name).stages
-    numbers = {promoted_name(stage): number for stage, number in stages.items()}
-    return Generations(parts.places.query(table), STAGED).current, numbers
+    table, places = following.table, parts.places
+    if number(places, table) == following.instead_of:
+        _publish(places, table, following.generation)
+    if number(places, table) != following.generation:
+        return catalog
+    _with_stages(places, following)
+    if Generations(places.query(table), STAGED).current is None:
+        for kind, name in (e for change in catalog.changes_of(table) for e in entries_of(change, catalog)):
+            catalog = catalog.without(kind, name)
+    return defined(parts, following.definition, without(catalog, table), in_stages=bool(following.stages))

@@ -630,7 +630,7 @@ def test_ctrl_c_leaves_both_as_they_were(console: Console) -> None:
     console.run("DROP STAGED t;")
 
 
-@pytest.mark.parametrize("damage", ["link", "record"])
+@pytest.mark.parametrize("damage", ["link", "record", "record of an earlier version"])
 def test_a_damaged_folder_does_not_keep_a_workspace_from_opening(
     opened: Open, tmp_path: Path, damage: str
 ) -> None:
@@ -641,10 +641,16 @@ def test_a_damaged_folder_does_not_keep_a_workspace_from_opening(
     if damage == "link":
         (folder / "current").unlink()
         (folder / "current").symlink_to("../../elsewhere")
+    elif damage == "record":
+        (tmp_path / "w/run/exchange.json").write_text("{")
     else:
         (folder / "1/to_define.json").write_text("{")
-    again = opened()
-    assert [w for w in again.warnings if w.startswith("t: its definition may be that of another generation")]
+    again, said_of = opened(), "t: its definition may be that of another generation"
+    if damage == "record":
+        said_of = (
+            f"{tmp_path}/w/run/exchange.json cannot be read, so that PROMOTE or ROLLBACK is not completed"
+        )
+    assert [w for w in again.warnings if w.startswith(said_of)]
     again.run("START QUERY other;" + "AWAIT QUERY other IDLE;")
     assert len(again.rows("SELECT * FROM other;")) == 3
 

@@ -188,7 +188,7 @@ def test_a_crash_leaves_new_live_tables_in_use_or_not(
         console.run("PROMOTE CHANGE c;" + IDLE + "ROLLBACK CHANGE c;" * statement.endswith("again"))
     console.session.close()
     seen = set()
-    for console in crashing(tmp_path, opened, monkeypatch, statement, by=4):
+    for console in crashing(tmp_path, opened, monkeypatch, statement, by=3):
         assert (console.warnings, console.notes) == ([], [])
         in_use = [row[0] for row in console.rows("SHOW LIVE TABLES;")]
         assert in_use in (["t"], ["t", "most", "wide"])
