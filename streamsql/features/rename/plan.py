@@ -54,13 +54,7 @@ def _rename(statement: Rename, context: Context) -> Plan:
     _check_shown(statement, entry.name)
     _check_free(statement, kind, catalog)
     if kind == "stream" and catalog.staged_definition(entry.name):
-        raise RuleFault(
-            f"a change of {entry.name} is staged",
-            detail="it is compared and promoted under the names that hold now",
-            hint=f"PROMOTE {quote_name(entry.name)}; or DROP STAGED {quote_name(entry.name)}; first",
-            span=statement.name.span,
-            code="IN_USE",
-        )
+        raise _is_staged(entry.name, statement)
     if kind == "stream" and entry.connector and connector(Name(entry.connector)).received:
         raise RuleFault(
             f"{entry.name} receives its rows under its name, which those that send them use",
@@ -130,6 +124,16 @@ def _check_free(statement: Rename, kind: str, catalog: Catalog) -> None:
         )
 
 
+def _is_staged(name: str, statement: Rename) -> RuleFault:
+    return RuleFault(
+        f"a change of {name} is staged",
+        detail="it is compared and promoted under the names that hold now",
+        hint=f"PROMOTE {quote_name(name)}; or DROP STAGED {quote_name(name)}; first",
+        span=statement.name.span,
+        code="IN_USE",
+    )
+
+
 def _texts_of_stages(
     query: Query, statement: Rename, names: Renaming, after: Catalog, context: Context
 ) -> dict[str, str]:
@@ -137,14 +141,7 @@ def _texts_of_stages(
     RuleFault for a query that has a staged change, or that could not be started afterwards.
     """
     if is_staged(query.name) or context.catalog.staged(query.name):
-        table = quote_name(promoted_name(query.name))
-        raise RuleFault(
-            f"a change of {promoted_name(query.name)} is staged",
-            detail="it is compared and promoted under the names that hold now",
-            hint=f"PROMOTE {table}; or DROP STAGED {table}; first",
-            span=statement.name.span,
-            code="IN_USE",
-        )
+        raise _is_staged(promoted_name(query.name), statement)
     try:
         start_plan(query, context)
     except StreamsqlError:

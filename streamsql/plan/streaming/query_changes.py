@@ -91,9 +91,7 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     changes += _texts("", old["select"], new["select"])
     changes += _state(old["state"], new["state"])
     changes += _sinks(old["sinks"], new["sinks"])
-    if old["mode"] != new["mode"]:
-        changes.append(Change(f"output mode: {old['mode']} → {new['mode']}"))
-    return changes
+    return [*changes, *_pair("output mode", old["mode"], new["mode"])]
 
 
 def entry_changes(old: Stream | Sink, new: Stream | Sink) -> list[Change]:
@@ -192,7 +190,7 @@ def _kind(name: str) -> str:
 
 def _sinks(old: list[Any], new: list[Any]) -> Iterator[Change]:
     if len(old) != len(new):
-        yield _pair_of("sinks", *(", ".join(s["name"] for s in sinks) for sinks in (old, new)))
+        yield from _pair("sinks", *(", ".join(s["name"] for s in sinks) for sinks in (old, new)))
         return
     for then, now in zip(old, new, strict=True):
         name = now["name"]
@@ -209,22 +207,17 @@ def _state(old: list[Any] | None, new: list[Any] | None) -> Iterator[Change]:
         return
     kinds = [[o["kind"] for o in state] for state in (old, new)]
     if kinds[0] != kinds[1]:
-        yield Change(_pair_of("state", *(", ".join(k) or "none" for k in kinds)).what, REFUSED)
+        yield from _pair("state", ", ".join(kinds[0]), ", ".join(kinds[1]), REFUSED)
         return
     for then, now in zip(old, new, strict=True):
         for part in ("keys", "values"):
-            if then[part] != now[part]:
-                lists = [", ".join(o[part]) or "none" for o in (then, now)]
-                yield Change(_pair_of(f"{part} in the state of the {now['kind']}", *lists).what, REFUSED)
+            before, after = (", ".join(o[part]) for o in (then, now))
+            yield from _pair(f"{part} in the state of the {now['kind']}", before, after, REFUSED)
 
 
-def _pair_of(what: str, old: str, new: str) -> Change:
-    return Change(f"{what}: {old or 'none'} → {new or 'none'}")
-
-
-def _pair(what: str, old: str, new: str) -> Iterator[Change]:
+def _pair(what: str, old: str, new: str, effect: str = MIXED) -> Iterator[Change]:
     if old != new:
-        yield _pair_of(what, old, new)
+        yield Change(f"{what}: {old or 'none'} → {new or 'none'}", effect)
 
 
 def _listed(what: str, old: list[str], new: list[str]) -> Iterator[Change]:

@@ -71,13 +71,8 @@ class BeforeStart:
     stages: Mapping[str, str] = field(default_factory=dict)
 
 
-def before_start(parts: QueryParts, plan: Run) -> BeforeStart:
-    """The query of a plan as it is now."""
-    return query_now(parts.catalog, parts.places, plan.query.name) if not plan.transient else BeforeStart()
-
-
 def query_now(catalog: Catalog, places: Places, name: str) -> BeforeStart:
-    """A query of the catalog."""
+    """A query as it is now; nothing for one that is in no catalog."""
     query = catalog.queries.get(name.casefold())
     if query is None or query.owner:
         return BeforeStart()

@@ -30,13 +30,13 @@ from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.late_rows_thread import LateWrites
 from streamsql.runtime.queries.new_generations import (
     Generation,
-    before_start,
     begin_checkpoint,
     check_checkpoint,
     generation_for,
     in_generation,
     in_use,
     old_checkpoint,
+    query_now,
     record_checkpoint,
 )
 from streamsql.runtime.queries.null_columns import follow_null_columns
@@ -120,7 +120,7 @@ class RefreshStart:
         self.name = plan.query.name
         self.defined = self.name.casefold() in parts.catalog.queries
         self.new = replaces or not self.defined
-        self.before = before_start(parts, plan)
+        self.before = query_now(parts.catalog, parts.places, plan.query.name)
         self.schema: Any = None
         self.started: list[Running] = []
 
@@ -232,7 +232,7 @@ class StreamingStart:
         self.output: Output | None = None
         self.aside = ""
         self.generation = Generation(Path(), new=False)
-        self.before = before_start(parts, plan)
+        self.before = query_now(parts.catalog, parts.places, plan.query.name)
         self.recorded = dict[str, Any]()
 
     def checks(self) -> tuple[Step, ...]:
