@@ -211,7 +211,7 @@ def test_reports_are_written_on_another_thread_in_their_order_and_none_is_lost(t
 
         reading = threading.Thread(target=read)
         reading.start()
-        kept.close()
+        kept.flush()
         reading.join()
     assert [json.loads(line)["batch"] for line in written] == list(range(300))
 

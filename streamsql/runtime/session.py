@@ -262,7 +262,7 @@ class Session(StatementSession):
             for running in parts.queries.all.values():
                 running.catch_up()
         parts.queries.close()
-        parts.histories.close()
+        parts.histories.flush()
         parts.engine.close()
 
 

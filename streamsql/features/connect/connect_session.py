@@ -156,5 +156,5 @@ class ConnectSession(Session):
                     self.on_server.stop(running, cancel or CancelToken(), limit)
         parts.workspace.save()
         parts.queries.close()
-        parts.histories.close()
+        parts.histories.flush()
         parts.engine.close()

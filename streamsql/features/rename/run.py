@@ -49,7 +49,7 @@ def _rename(parts: SessionParts, plan: Renamed, statement: Rename) -> Result:
 
     with parts.cancel.holding(parts.queries.starting):
         stops = [Step(partial(stop, name), partial(start_again, parts, name)) for name in went_on]
-        flush = Step(parts.histories.close)
+        flush = Step(parts.histories.flush)
         record = Step(partial(_write_record, parts, names), partial(_forget_record, parts))
         run_steps((*stops, flush, record, Step(lambda: _change_files(parts, names), final=True)))
         parts = parts.under(CancelToken())  # Ctrl-C would leave half of it

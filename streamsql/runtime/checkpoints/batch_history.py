@@ -5,9 +5,10 @@ the account of their query.
 from __future__ import annotations
 
 import json
-import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,8 @@ class BatchHistory:
         self.file = file
         self.done: dict[Key, Numbers] = {}
         self.accounts: dict[str, tuple[int, Account]] = {}
-        self._forgotten = False
         self._lines = 0
         self._lock = threading.Lock()  # for the data in memory: held only for a moment
-        self._writing = threading.Lock()
         self._load()
 
     def _load(self) -> None:
@@ -100,19 +99,10 @@ class BatchHistory:
         return key
 
     def write(self, key: Key) -> None:
-        """Append an added micro-batch to the file."""
-        with self._writing:
-            if self.file is None or self._forgotten:
-                return
-            try:
+        """Append an added micro-batch to the file. Not for several threads."""
+        if self.file is not None:
+            with suppress(OSError):  # the folder does not exist, or is full: the numbers are kept in memory
                 self._append(self.file, key)
-            except OSError:
-                pass  # the folder does not exist, or is full: the numbers are kept in memory
-
-    def forget(self) -> None:
-        """Stop writing: the file is removed with its folder."""
-        with self._writing:
-            self._forgotten = True
 
     def _append(self, file: Path, newest: Key) -> None:
         with self._lock:
@@ -148,17 +138,15 @@ def history_file(places: Places, query: str) -> Path:
 class BatchHistories:
     """The micro-batches of all queries. places: the console's folders; lasting: whether they outlive it.
 
-    Reports arrive on Spark's callback thread, which must not wait for a disk: a separate thread writes
-    them in the order of arrival.
+    Reports arrive on Spark's callback thread, which must not wait for a disk: a thread of its own writes them
+    in the order of arrival.
     """
 
     def __init__(self, places: Places, *, lasting: bool) -> None:
         self.places = places
         self.lasting = lasting
         self._all: dict[str, BatchHistory] = {}
-        self._unwritten: queue.SimpleQueue[tuple[BatchHistory, Key] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._writer: threading.Thread | None = None
+        self._writer = ThreadPoolExecutor(1, "batch-history")
 
     def of(self, query: str) -> BatchHistory:
         """The micro-batches of a query; of one that another console runs, their current state."""
@@ -182,7 +170,7 @@ class BatchHistories:
         def add(report: dict[str, Any], account: Account) -> None:
             key = history.add(report, account)
             if history.file is not None:
-                self._write_later(history, key)
+                self._writer.submit(history.write, key)
 
         return history.account(checkpoint, committed), add
 
@@ -190,25 +178,9 @@ class BatchHistories:
         """Remove a dropped query; its file is removed with its folder."""
         history = self._all.pop(query.casefold(), None)
         if history is not None:
-            history.forget()
+            history.file = None
+            self.flush()
 
-    def close(self) -> None:
+    def flush(self) -> None:
         """Wait until all reports are written."""
-        with self._lock:
-            writer, self._writer = self._writer, None
-            if writer is not None:
-                self._unwritten.put(None)
-        if writer is not None:
-            writer.join()
-
-    def _write_later(self, history: BatchHistory, key: Key) -> None:
-        with self._lock:
-            self._unwritten.put((history, key))
-            if self._writer is None:
-                self._writer = threading.Thread(target=self._write_all, daemon=True, name="batch-history")
-                self._writer.start()
-
-    def _write_all(self) -> None:
-        while (item := self._unwritten.get()) is not None:
-            history, key = item
-            history.write(key)
+        self._writer.submit(lambda: None).result()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from streamsql.errors import QueryFault
@@ -43,9 +46,8 @@ class LateWrites:
         self.writer = writer
         self.cancel = CancelToken()
         self._ready = ready
-        self._changed = threading.Condition()
-        self._asked = self._answered = 0
-        self._news = self._done = False
+        self._news = queue.SimpleQueue[threading.Event]()
+        self._done = False
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"late-rows-{running.name}")
 
     @property
@@ -73,72 +75,55 @@ class LateWrites:
         self._wake()
         self._thread.join(PAUSE)
 
-    def settle(self, cancel: CancelToken | None = None) -> None:
-        """Wait until the late rows of all reported micro-batches are written. Raises Cancelled."""
+    def settle(self) -> None:
+        """Wait until the late rows of all reported micro-batches are written."""
         self.running.catch_up()
-        with self._changed:
-            self._asked += 1
-            asked = self._asked
-            self._changed.notify_all()
-            while self._answered < asked and self.busy:
-                if cancel is not None:
-                    cancel.check()
-                self._changed.wait(0.1)
+        written = threading.Event()
+        self._news.put(written)
+        while not written.wait(0.1) and self.busy:
+            pass
 
     def _wake(self) -> None:
-        with self._changed:
-            self._news = True
-            self._changed.notify_all()
+        self._news.put(threading.Event())
 
     def _run(self) -> None:
         try:
             self._ready(self.cancel)
             self.writer.write_left()
-            while not self.cancel.cancelled:
-                over = self._wait()
-                if over:
-                    self._await_last_report()
-                if not self.cancel.cancelled:
-                    self._write(over)
-                if over:
+            over, until = False, math.inf
+            while not over:
+                waiting = self._wait()
+                if not self.running.in_spark():
+                    until = min(until, time.monotonic() + LAST_REPORT)
+                    over = self.running.reports.ended or time.monotonic() >= until
+                if self.cancel.cancelled:
                     return
+                self._write(over)
+                for written in waiting:
+                    written.set()
         except Exception as error:
             if not self.cancel.cancelled:
                 self._failed(error)
         finally:
             self._unsubscribe()
-            with self._changed:
-                self._done = True
-                self._changed.notify_all()
+            self._done = True
             self._events.publish(QueryReported())
 
-    def _wait(self) -> bool:
-        """Wait for a report, a question, or the end of the query. Returns whether it has ended."""
-        deadline = time.monotonic() + PAUSE
-        with self._changed:
-            while not self._news and self._asked == self._answered and time.monotonic() < deadline:
-                self._changed.wait(PAUSE)
-            self._news = False
-        return not self.running.in_spark()
-
-    def _await_last_report(self) -> None:
-        """Wait until all reports of the ended query are received. Its end is reported after them."""
-        deadline = time.monotonic() + LAST_REPORT
-        with self._changed:
-            while not (self.running.reports.ended or self.cancel.cancelled) and time.monotonic() < deadline:
-                self._changed.wait(PAUSE)
+    def _wait(self) -> list[threading.Event]:
+        """Wait for news, a moment at most. Returns the events to set once the late rows are written."""
+        waiting = list[threading.Event]()
+        with suppress(queue.Empty):
+            waiting.append(self._news.get(timeout=PAUSE))
+            while True:
+                waiting.append(self._news.get_nowait())
+        return waiting
 
     def _write(self, over: bool) -> None:
-        with self._changed:
-            asked = self._asked
         reports = self.running.reports.newest()
         without = frozenset(r["batchId"] for r in reports if not _dropped(r))
         upto = max((r["batchId"] for r in reports), default=-1)
         if over or upto > self.writer.written:
             self.writer.write_new(without, None if over else upto, last=over)
-        with self._changed:
-            self._answered = asked
-            self._changed.notify_all()
 
     def _failed(self, error: Exception) -> None:
         fault = translate(error)
