@@ -219,7 +219,7 @@ def test_a_checkpoint_of_plain_pyspark(console: Console, plain: Path, tmp_path: 
     """The log is read by the console itself, without starting Spark; the columns of states by Spark."""
     shown = described(console, f"'{plain}'")
     assert "query" not in shown
-    assert shown["query id"] == Checkpoint.open(str(plain)).id
+    assert shown["query id"] == Checkpoint(str(plain)).id
     assert shown["shuffle partitions"] == "1"
     assert shown["state store"].startswith("HDFS-backed")
     assert "planned, not committed" not in shown
@@ -260,7 +260,7 @@ def test_a_half_written_checkpoint_is_described_with_what_is_wrong(
 
 
 def test_hadoops_file_system_gives_the_same(spark: Any, plain: Path, tmp_path: Path) -> None:
-    local, hadoop = Checkpoint.open(str(plain)), Checkpoint.open(f"file://{plain}", HadoopFiles(spark))
+    local, hadoop = Checkpoint(str(plain)), Checkpoint(f"file://{plain}", HadoopFiles(spark))
     assert hadoop.id == local.id
     assert hadoop.batches() == local.batches()
     assert hadoop.operators() == local.operators()
@@ -270,7 +270,7 @@ def test_hadoops_file_system_gives_the_same(spark: Any, plain: Path, tmp_path: P
         errors = []
         for files in (LocalFiles(), HadoopFiles(spark)):
             with pytest.raises(StreamsqlError) as raised:
-                Checkpoint.open(f"{plain}/{wrong}", files)
+                Checkpoint(f"{plain}/{wrong}", files)
             errors.append(raised.value.message)
         assert errors[0] == errors[1]
 

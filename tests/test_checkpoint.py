@@ -37,7 +37,7 @@ def test_the_log_in_its_versions(tmp_path: Path) -> None:
         commits_10='v2\n{"nextBatchWatermarkMs":8,"stateUniqueIds":{"0":[["x"]]}}',
         offsets_11='v1\n\n{"1":{"value":1}}',  # continuous
     )
-    there = Checkpoint.open(f"file://{tmp_path}")
+    there = Checkpoint(f"file://{tmp_path}")
     assert there.id == "9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d11"
     nine, ten, eleven = there.batches()
     assert nine.planned is not None
@@ -66,7 +66,7 @@ def test_what_lies_about_is_passed_over_and_what_is_broken_is_said(tmp_path: Pat
     )
     for name in (".0.crc", ".5.9c2b.tmp", "6.compact", "7.tmp"):
         (tmp_path / "offsets" / name).write_text("x")
-    there = Checkpoint.open(str(tmp_path))
+    there = Checkpoint(str(tmp_path))
     found = {b.number: (b.status, b.damage) for b in there.batches()}
     assert found == {
         0: ("committed", ""),
@@ -82,17 +82,17 @@ def test_folders_that_are_no_checkpoints(tmp_path: Path) -> None:
     made(tmp_path / "clicks")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "part-0.json").write_text("{}")
-    assert Checkpoint.open(str(tmp_path / "clicks")).batches() == []
+    assert Checkpoint(str(tmp_path / "clicks")).batches() == []
     with pytest.raises(InputFault, match=r"there is no folder .*click") as missing:
-        Checkpoint.open(str(tmp_path / "click"))
+        Checkpoint(str(tmp_path / "click"))
     assert missing.value.hint == "did you mean clicks?"
     with pytest.raises(InputFault, match="out is not a checkpoint") as other:
-        Checkpoint.open(str(tmp_path / "out"))
+        Checkpoint(str(tmp_path / "out"))
     assert "there is part-0.json" in other.value.detail
     with pytest.raises(InputFault, match="is a file; a checkpoint is a folder"):
-        Checkpoint.open(str(tmp_path / "out" / "part-0.json"))
+        Checkpoint(str(tmp_path / "out" / "part-0.json"))
     with pytest.raises(InputFault, match="not on the local file system"):
-        Checkpoint.open("s3a://bucket/ck")
+        Checkpoint("s3a://bucket/ck")
 
 
 # ---- the state ----------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_the_operators_with_state(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / "state" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "state" / name).write_text(text)
-    there = Checkpoint.open(str(tmp_path))
+    there = Checkpoint(str(tmp_path))
     save, processor, join, unknown = there.operators()
     assert [(o.number, o.name) for o in (save, processor, join, unknown)] == [
         (0, "stateStoreSave"), (2, "transformWithStateExec"), (10, "symmetricHashJoin"), (11, ""),
@@ -138,13 +138,13 @@ def test_the_operators_with_state(tmp_path: Path) -> None:
     assert [o.is_processor for o in (save, processor, join)] == [False, True, False]
     assert (processor.variables, save.variables) == ({"seen": "ValueState"}, {})
     assert there.has_files("state/11/0", ".delta") and not there.has_files("state/11/0", ".snapshot")
-    assert Checkpoint.open(str(made(tmp_path / "stateless"))).operators() == []
+    assert Checkpoint(str(made(tmp_path / "stateless"))).operators() == []
 
 
 def test_what_is_beside_the_log(tmp_path: Path) -> None:
     made(tmp_path, offsets_0=offsets("v1", "3"), commits_0="v1\n{}", sources_0_0='v1\n{"path":"file:/in/a"}')
     made(tmp_path, sources_0_1='v1\n{"path":"file:/in/b"}\n{"path":"file:/in/c"}', sources_1_0="v1\n3")
-    there = Checkpoint.open(f"{tmp_path}/")
+    there = Checkpoint(f"{tmp_path}/")
     assert (there.file_read("0"), there.file_read("1"), there.file_read("2")) == ("file:/in/a", "", "")
     assert there.marker() == {}
     (tmp_path / "streamsql.json").write_text('{"query": "q"}')
@@ -157,7 +157,7 @@ def test_what_is_beside_the_log(tmp_path: Path) -> None:
     made(tmp_path, offsets_1=offsets("v1", "4"))
     os.utime(tmp_path / "offsets/1", (1_000, 4_000))
     assert there.last_written() == 4_000
-    assert Checkpoint.open(str(made(tmp_path / "new"))).last_written() is None
+    assert Checkpoint(str(made(tmp_path / "new"))).last_written() is None
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert there.size() == (sum(file.stat().st_size for file in files), len(files))
 
@@ -166,7 +166,7 @@ def test_what_is_beside_the_log(tmp_path: Path) -> None:
 def test_an_id_that_cannot_be_read_is_empty(text: str, tmp_path: Path) -> None:
     made(tmp_path)
     (tmp_path / "metadata").write_text(text)
-    assert Checkpoint.open(str(tmp_path)).id == ""
+    assert Checkpoint(str(tmp_path)).id == ""
 
 
 @pytest.mark.parametrize(
@@ -183,13 +183,13 @@ def test_an_id_that_cannot_be_read_is_empty(text: str, tmp_path: Path) -> None:
 )
 def test_a_damaged_file_of_the_log_is_named(file: str, text: str, damage: str, tmp_path: Path) -> None:
     made(tmp_path, **({"offsets_0": offsets("v1", "3"), "commits_0": "v1\n{}"} | {file: text}))
-    [found] = Checkpoint.open(str(tmp_path)).batches()
+    [found] = Checkpoint(str(tmp_path)).batches()
     assert (found.status, found.damage) == ("damaged", damage)
 
 
 def test_both_files_of_a_micro_batch_may_be_damaged(tmp_path: Path) -> None:
     made(tmp_path, offsets_0="", commits_0="x")
-    [found] = Checkpoint.open(str(tmp_path)).batches()
+    [found] = Checkpoint(str(tmp_path)).batches()
     assert found.damage == "offsets/0 is incomplete and commits/0 is incomplete"
 
 
@@ -202,7 +202,7 @@ def test_another_file_system_gets_the_folder_as_it_was_given(tmp_path: Path) -> 
             asked.append(folder)
             return super().entries(folder.removeprefix("file://"))
 
-    Checkpoint.open(f"file://{made(tmp_path)}/", Hadoop())
+    Checkpoint(f"file://{made(tmp_path)}/", Hadoop())
     assert asked == [f"file://{tmp_path}"]
 
 

@@ -167,12 +167,7 @@ class StatementSession(ScriptQueries):
         parts.temporary.check(statement, lambda: parts.engine.wait(parts.cancel))
         if not isinstance(plan, plans.Explain) or plan.mode != "pyspark":
             with statement.origin.errors():
-                check_states(
-                    statement.text,
-                    lambda owner: open_checkpoint(
-                        owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark
-                    ),
-                )
+                check_states(statement.text, partial(open_checkpoint, parts))
         kind = type(plan)
         return (self.of_plans.get(kind) or handlers(kind, "PLANS")[kind])(parts, plan, statement)
 

@@ -22,7 +22,7 @@ def position(checkpoint: Path) -> dict[str, Any] | None:
     newest = _newest(checkpoint, "commits")
     if newest < 0:
         return None
-    log = Checkpoint.open(str(checkpoint))
+    log = Checkpoint(str(checkpoint))
     batch = log.batch(newest)
     if batch is None or batch.planned is None:
         raise ValueError(batch.damage if batch else f"offsets/{newest} is missing")

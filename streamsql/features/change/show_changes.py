@@ -62,7 +62,7 @@ def _read_to(parts: SessionParts, staged: str) -> Iterator[str]:
             local = local_path(run.plan.checkpoint) is not None
             of_files = [text for text in texts if local and kind_of(text) == "files"]
             if of_files:
-                yield counted(len(files_read(Checkpoint.open(run.plan.checkpoint))), "file")
+                yield counted(len(files_read(Checkpoint(run.plan.checkpoint))), "file")
             yield from (step(text, text) for text in texts if text not in of_files)
 
 

@@ -17,8 +17,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.plan import planner
 from streamsql.plan.plans import Collect, Run
 from streamsql.plan.streaming.rules import Choice
-from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles
-from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.checkpoints.checkpoint_files import CheckpointFolder, LocalFiles
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.settings import REQUIRED
 from streamsql.runtime.parts import SessionParts
@@ -94,7 +93,7 @@ def _entries(runs: tuple[Run, ...]) -> list[Stream | Sink]:
 def _mode_of(run: Run, parts: SessionParts) -> Choice:
     """The output mode in which a query runs, or has written its checkpoint; else the first possible one."""
     running = parts.queries.all.get(run.query.name.casefold())
-    recorded = Checkpoint(run.checkpoint, LocalFiles(), run.checkpoint).marker().get("facts") or {}
+    recorded = CheckpointFolder(LocalFiles(), run.checkpoint).marker().get("facts") or {}
     mode = running.mode if running else recorded.get("mode")
     return next((choice for choice in run.choices if choice.mode == mode), run.choices[0])
 

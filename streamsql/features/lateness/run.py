@@ -117,7 +117,7 @@ def _committed(parts: SessionParts, query: str) -> list[int]:
     """The micro-batches in the log of a query; none without a checkpoint."""
     owner = Owner(query=Name(query))
     try:
-        opened = open_checkpoint(owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark)
+        opened = open_checkpoint(parts, owner)
         return opened.committed_numbers()
     except InputFault:
         return []

@@ -17,8 +17,7 @@ from streamsql.connectors.base import Places, file_name
 from streamsql.errors import RuleFault
 from streamsql.language.tokens import quote_name
 from streamsql.plan.renaming import Renaming
-from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles, local_folder
-from streamsql.runtime.checkpoints.checkpoint_log import MARKER
+from streamsql.runtime.checkpoints.checkpoint_files import MARKER, LocalFiles, local_folder
 from streamsql.runtime.embedded.durable_files import move
 from streamsql.runtime.queries.start_steps import Step
 from streamsql.runtime.workspace.generations import LEFT

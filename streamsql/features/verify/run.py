@@ -15,7 +15,7 @@ from streamsql.output.cells import text
 from streamsql.plan.planner import start_plan
 from streamsql.results import Done
 from streamsql.results import counted as count
-from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
+from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.engine.row_differences import differences, with_counts
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
@@ -133,7 +133,7 @@ def _mode(parts: SessionParts, plan: Verification, statement: Verify) -> str:
     """The output mode of the query. Raises RuleFault for one whose messages cannot be compared."""
     running = parts.queries.all.get(plan.query.name.casefold())
     folder = Folder(parts.spark, plan.query.checkpoint or parts.places.checkpoint(plan.query.name))
-    mode = running.mode if running else str(read_marker(folder).get("facts", {}).get("mode", ""))
+    mode = running.mode if running else str(folder.marker().get("facts", {}).get("mode", ""))
     if plan.messages and (mode == "complete" or mode == "update" and not plan.sink.key):
         raise RuleFault(
             f"the rows of {plan.query.name} cannot be verified: in output mode {mode} the topic has each "

@@ -8,18 +8,20 @@ import shutil
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from streamsql.runtime.embedded.durable_files import move, remove_file, write_file
 
+MARKER = "streamsql.json"
+"""The file in which the console records the query that owns a checkpoint."""
+
 
 class Entry(NamedTuple):
-    """A file or folder. size: bytes; written: seconds since 1970."""
+    """A file or folder. size: bytes."""
 
     name: str
     is_folder: bool
     size: int
-    written: float
 
 
 class Files(Protocol):
@@ -63,7 +65,7 @@ class LocalFiles:
             for entry in found:
                 try:
                     stat = entry.stat()
-                    entries.append(Entry(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime))
+                    entries.append(Entry(entry.name, entry.is_dir(), stat.st_size))
                 except FileNotFoundError:
                     pass  # a running query has just removed it
         return entries
@@ -143,6 +145,23 @@ class CheckpointFolder:
         numbers = (name.partition(".")[0] for name in self.names(log))
         return max((int(number) for number in numbers if number.isdigit()), default=-1)
 
+    def record(self) -> dict[str, Any]:
+        """The record of the query that owns the checkpoint (query, text, facts, code); {} without one. Raises
+        ValueError where it is damaged.
+        """
+        if not self.has(MARKER):
+            return {}
+        content = json.loads(self.read(MARKER))
+        if not isinstance(content, dict) or not isinstance(content.get("facts", {}), dict):
+            raise ValueError("it is no record of a query")
+        return content
+
+    def marker(self) -> dict[str, Any]:
+        """The same; {} also where it is damaged or cannot be read."""
+        with suppress(OSError, ValueError):
+            return self.record()
+        return {}
+
     def query_id(self) -> str:
         """The id of the checkpoint, as Spark has written it; "" without one."""
         try:
@@ -176,23 +195,17 @@ def batch_under_way(checkpoint: str) -> str:
     with suppress(OSError):
         number, committed = folder.newest("offsets"), folder.newest("commits")
     # The files of the first micro-batch are listed before it has a number.
-    files = sum(_count(source / "0") for source in _sources(Path(folder.root))) if number < 1 else 0
+    files = sum(map(_count, Path(folder.root, "sources").glob("*/0"))) if number < 1 else 0
     if committed >= max(number, 0) or (number < 0 and not files):
         return ""
     batch = "the first micro-batch" if number < 1 else f"micro-batch {number}"
     return batch + (f": {files:,} file{'' if files == 1 else 's'}" if files else "")
 
 
-def _sources(folder: Path) -> list[Path]:
-    """The logs of file sources: a file for each micro-batch, with a line for each file that it reads."""
-    try:
-        return list((folder / "sources").iterdir())
-    except OSError:
-        return []
-
-
 def _count(log: Path) -> int:
-    """The files that a log lists, below the line with its version; other sources have other logs."""
+    """The files that a micro-batch reads, by the log of a file source: a line for each, below that of its
+    version. Other sources have other logs.
+    """
     try:
         return log.read_bytes().count(b'\n{"path"')
     except OSError:

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from streamsql.errors import InputFault, did_you_mean
 from streamsql.runtime.checkpoints.checkpoint_files import (
@@ -34,14 +34,15 @@ from streamsql.runtime.checkpoints.checkpoint_files import (
     local_path,
 )
 
-MARKER = "streamsql.json"
-"""The file in which the console records the query that owns a checkpoint."""
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
 """The setting for the number of micro-batches that Spark keeps, 100 by default; it is not in the log."""
 
 DETAILED = 1_000
 """The newest micro-batches, whose files are read where all are asked for; older ones are only counted."""
+
+
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True)
@@ -120,29 +121,17 @@ class Operator:
 
 
 class Checkpoint(CheckpointFolder):
-    """A checkpoint folder. Each call reads the current files.
+    """A checkpoint folder. Each call reads the current files. folder: as it was given."""
 
-    folder: as it was given. Created with `Checkpoint.open`.
-    """
-
-    def __init__(self, folder: str, files: Files, root: str) -> None:
-        super().__init__(files, root)
-        self.folder = folder
-
-    @classmethod
-    def open(cls, folder: str, files: Files | None = None) -> Checkpoint:
-        """The checkpoint of a folder. files: gives access to it; without, it must be on the local file
-        system (see `local_path`). Raises InputFault when there is no such folder, or it is not a checkpoint.
+    def __init__(self, folder: str, files: Files | None = None) -> None:
+        """files: gives access to the folder; without, it must be on the local file system (`local_path`).
+        Raises InputFault when there is no such folder, or it is not a checkpoint.
         """
-        local = local_path(folder)
-        if files is None and local is None:
+        root = folder if files else local_path(folder)
+        if root is None:
             raise InputFault(f"{folder} is not on the local file system", code="NOT_A_CHECKPOINT")
-        root = (folder if files or local is None else local).rstrip("/")
-        checkpoint = cls(folder, files or LocalFiles(), root)
-        checkpoint._check()
-        return checkpoint
-
-    def _check(self) -> None:
+        super().__init__(files or LocalFiles(), root.rstrip("/"))
+        self.folder = folder
         try:
             names = {e.name for e in self.files.entries(self.root)}
         except FileNotFoundError:
@@ -185,14 +174,6 @@ class Checkpoint(CheckpointFolder):
         except OSError:
             return ""
 
-    def marker(self) -> dict[str, Any]:
-        """The console's record of the query that owns it (query, text, facts, code); {} without one."""
-        try:
-            content = json.loads(self.read(MARKER))
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
-
     # ---- the log --------------------------------------------------------------------------
 
     def planned_numbers(self) -> list[int]:
@@ -213,24 +194,22 @@ class Checkpoint(CheckpointFolder):
 
     def batch(self, number: int, done: bool | None = None) -> Batch | None:
         """One micro-batch; None when the log does not have it (any more)."""
-        damage = []
-        planned, committed = None, None
-        try:
-            planned = _planned(self.files.read(f"{self.root}/offsets/{number}"))
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError) as error:
-            damage.append(f"offsets/{number} {_words(error)}")
-        try:
-            if done is not False:
-                committed = _committed(self.files.read(f"{self.root}/commits/{number}"))
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError) as error:
-            damage.append(f"commits/{number} {_words(error)}")
+        damage = list[str]()
+        planned = self._parsed(f"offsets/{number}", _planned, damage)
+        committed = self._parsed(f"commits/{number}", _committed, damage) if done is not False else None
         if planned is None and committed is None and not damage:
             return None
         return Batch(number, planned, committed, " and ".join(damage))
+
+    def _parsed(self, name: str, parse: Callable[[bytes], _Entry], damage: list[str]) -> _Entry | None:
+        """A file of the log; None where it does not exist, or is damaged, which is added to damage."""
+        try:
+            return parse(self.files.read(f"{self.root}/{name}"))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            damage.append(f"{name} {_words(error)}")
+        return None
 
     def last_written(self) -> float | None:
         """When the log was last written, in seconds since 1970; None when there is none."""
@@ -314,6 +293,10 @@ def _words(error: Exception) -> str:
     return "is incomplete" if not isinstance(error, _Newer) else str(error)
 
 
+_NEWEST = 2
+"""The newest version of the files of both logs."""
+
+
 class _Newer(ValueError):
     """A file has a version that only a newer Spark writes."""
 
@@ -322,23 +305,24 @@ def _lines(data: bytes) -> list[str]:
     return data.decode("utf-8").split("\n")
 
 
-def _version(line: str, newest: int) -> int:
-    if not line.startswith("v") or not line[1:].strip().isdigit():
+def _metadata(data: bytes) -> tuple[int, Any, list[str]]:
+    """The version of a file of a log, its metadata and its further lines. Raises ValueError."""
+    first, *rest = _lines(data)
+    if not first.startswith("v") or not first[1:].strip().isdigit():
         raise ValueError
-    version = int(line[1:])
-    if version > newest:
+    version = int(first[1:])
+    if version > _NEWEST:
         raise _Newer(f"has version {version}, which a newer Spark has written")
-    return version
+    metadata = json.loads(rest[0]) if rest and rest[0].strip() else {}
+    if not isinstance(metadata, dict):
+        raise ValueError
+    return version, metadata, rest
 
 
 def _planned(data: bytes) -> Planned:
     """Parse a file of the offset log. Raises ValueError."""
-    first, *rest = _lines(data)
-    version = _version(first, 2)
+    version, metadata, rest = _metadata(data)
     if not rest:
-        raise ValueError
-    metadata = json.loads(rest[0]) if rest[0].strip() else {}
-    if not isinstance(metadata, dict):
         raise ValueError
     lines = [line for line in rest[1:] if line.strip()]
     pairs = [line.partition(":")[::2] for line in lines] if version == 2 else enumerate(lines)
@@ -351,9 +335,5 @@ def _planned(data: bytes) -> Planned:
 
 def _committed(data: bytes) -> Committed:
     """Parse a file of the commit log. Raises ValueError."""
-    first, *rest = _lines(data)
-    version = _version(first, 2)
-    metadata = json.loads(rest[0]) if rest and rest[0].strip() else {}
-    if not isinstance(metadata, dict):
-        raise ValueError
+    version, metadata, _ = _metadata(data)
     return Committed(version, metadata.get("nextBatchWatermarkMs") or None)

@@ -4,12 +4,10 @@ Hadoop's FileSystem.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from streamsql.catalog import Catalog
-from streamsql.connectors.base import Places
 from streamsql.errors import InputFault
 from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
@@ -17,7 +15,9 @@ from streamsql.plan.lowering.state_tables import checkpoint_of
 from streamsql.runtime.checkpoints.checkpoint_files import Entry, local_path
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.engine.java_classes import java_class
-from streamsql.runtime.engine.settings import Settings
+
+if TYPE_CHECKING:
+    from streamsql.runtime.queries.program_parts import QueryParts
 
 
 def names_in(jvm: Any, files: Any, folder: Any) -> list[str]:
@@ -43,39 +43,31 @@ class HadoopFiles:
 
     def local(self, folder: str) -> str:
         """The path of a folder on the local file system; "" for another folder."""
-        with _as_python(folder):
-            path, files = self._of(folder)
+        with self._at(folder) as (path, files):
             is_local = files.getUri().getScheme() == "file"
             return str(files.makeQualified(path).toUri().getPath()) if is_local else ""
 
     def entries(self, folder: str) -> list[Entry]:
-        with _as_python(folder):
-            path, files = self._of(folder)
+        with self._at(folder) as (path, files):
             statuses = files.listStatus(path)
             alone = statuses[0] if len(statuses) == 1 else None
             if alone is not None and alone.isFile() and alone.getPath().getName() == path.getName():
                 raise NotADirectoryError(folder)
-            return [
-                Entry(s.getPath().getName(), s.isDirectory(), s.getLen(), s.getModificationTime() / 1000)
-                for s in statuses
-            ]
+            return [Entry(s.getPath().getName(), s.isDirectory(), s.getLen()) for s in statuses]
 
     def names(self, folder: str) -> list[str]:
-        with _as_python(folder):
-            path, files = self._of(folder)
+        with self._at(folder) as (path, files):
             found = names_in(self._jvm, files, path)
             if found == [path.getName()] and files.getFileStatus(path).isFile():
                 raise NotADirectoryError(folder)
             return found
 
     def written(self, path: str) -> float:
-        with _as_python(path):
-            place, files = self._of(path)
+        with self._at(path) as (place, files):
             return float(files.getFileStatus(place).getModificationTime() / 1000)
 
     def read(self, path: str) -> bytes:
-        with _as_python(path):
-            place, files = self._of(path)
+        with self._at(path) as (place, files):
             stream = files.open(place)
             try:
                 return bytes(self._read_all(stream))
@@ -83,14 +75,12 @@ class HadoopFiles:
                 stream.close()
 
     def size(self, folder: str) -> tuple[int, int]:
-        with _as_python(folder):
-            path, files = self._of(folder)
+        with self._at(folder) as (path, files):
             summary = files.getContentSummary(path)
             return summary.getLength(), summary.getFileCount()
 
     def write(self, path: str, content: bytes) -> None:
-        with _as_python(path):
-            file, files = self._of(path)
+        with self._at(path) as (file, files):
             part = self._path(f"{path}.part")
             stream = files.create(part, True)
             try:
@@ -104,47 +94,41 @@ class HadoopFiles:
                 raise OSError(f"{path} cannot be written")
 
     def rename(self, path: str, other: str) -> None:
-        with _as_python(path):
-            place, files = self._of(path)
+        with self._at(path) as (place, files):
             if not files.rename(place, self._path(other)):
                 raise OSError(f"{path} cannot be renamed")
 
     def delete(self, path: str) -> None:
-        with _as_python(path):
-            place, files = self._of(path)
+        with self._at(path) as (place, files):
             files.delete(place, True)
 
-    def _of(self, path: str) -> tuple[Any, Any]:
-        place = self._path(path)
-        return place, place.getFileSystem(self._conf)
+    @contextmanager
+    def _at(self, path: str) -> Iterator[tuple[Any, Any]]:
+        """A context with (the Path of Hadoop, its FileSystem), in which an exception of Java for a file is an
+        OSError, which has it as its cause.
+        """
+        try:
+            place = self._path(path)
+            yield place, place.getFileSystem(self._conf)
+        except OSError:
+            raise
+        except Exception as error:
+            java = getattr(error, "java_exception", None)
+            if java is not None and java.getClass().getSimpleName() == "FileNotFoundException":
+                raise FileNotFoundError(path) from error
+            said = java.getMessage() or java.getClass().getSimpleName() if java is not None else str(error)
+            raise OSError(said.splitlines()[0] if said else path) from error
 
 
-@contextmanager
-def _as_python(path: str) -> Iterator[None]:
-    """A context in which an exception of Java for a file is an OSError, which has it as its cause."""
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:
-        java = getattr(error, "java_exception", None)
-        if java is not None and java.getClass().getSimpleName() == "FileNotFoundException":
-            raise FileNotFoundError(path) from error
-        said = java.getMessage() or java.getClass().getSimpleName() if java is not None else str(error)
-        raise OSError(said.splitlines()[0] if said else path) from error
-
-
-def open_checkpoint(
-    owner: Owner, catalog: Catalog, places: Places, settings: Settings, spark: Callable[[], Any]
-) -> Checkpoint:
-    """The checkpoint of a query or folder. spark: returns the Spark session; called only if it is needed.
-    Raises NameFault or InputFault, with the span of the owner.
+def open_checkpoint(parts: QueryParts, owner: Owner) -> Checkpoint:
+    """The checkpoint of a query or folder. Waits for Spark only where it is needed. Raises NameFault or
+    InputFault, with the span of the owner.
     """
-    folder = checkpoint_of(owner, catalog, places)
-    home = settings.start_conf().get("spark.hadoop.fs.defaultFS", "file:")
+    folder = checkpoint_of(owner, parts.catalog, parts.places)
+    home = parts.settings.start_conf().get("spark.hadoop.fs.defaultFS", "file:")
     local = local_path(folder) is not None and (folder.startswith("file:") or home.startswith("file:"))
     try:
-        return Checkpoint.open(folder, None if local else HadoopFiles(spark()))
+        return Checkpoint(folder, None if local else HadoopFiles(parts.spark))
     except InputFault as fault:
         if owner.query:
             fault = InputFault(

@@ -21,8 +21,7 @@ from streamsql.language.redaction import redact
 from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
-from streamsql.runtime.checkpoints.checkpoint_files import CheckpointFolder, LocalFiles
-from streamsql.runtime.checkpoints.checkpoint_log import MARKER
+from streamsql.runtime.checkpoints.checkpoint_files import MARKER, CheckpointFolder, LocalFiles
 from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.workspace.workspace_files import CHECKPOINT, check_version
@@ -115,28 +114,6 @@ def _is_unfinished(name: str) -> bool:
     return name.startswith(".") and name.endswith(".tmp")
 
 
-def read_marker(folder: Folder) -> dict[str, Any]:
-    """The record of the query that owns a checkpoint folder; empty without one, or where it is damaged (which
-    `check_unchanged` reports).
-    """
-    try:
-        return _marker(folder) or {}
-    except Exception:
-        return {}
-
-
-def _marker(folder: Folder) -> dict[str, Any] | None:
-    """The record of the query that owns a checkpoint folder; None without one. Raises ValueError when it is
-    damaged, exceptions of Java when it cannot be read.
-    """
-    if not folder.has(MARKER):
-        return None
-    content = json.loads(folder.read(MARKER))
-    if not isinstance(content, dict) or not isinstance(content.get("facts", {}), dict):
-        raise ValueError("it is no record of a query")
-    return content
-
-
 def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
     """Record in a checkpoint folder the query that owns it, and its Python code (digests by module). Raises
     OSError, exceptions of Java.
@@ -169,7 +146,7 @@ def with_operators(facts: dict[str, Any], frame: Any, recorded: Mapping[str, Any
 
 def recorded_facts(folder: Folder, plan: Run) -> dict[str, Any]:
     """The facts that the checkpoint of a query records; {} without any, or where they cannot be read."""
-    content = read_marker(folder) or ({} if plan.query.checkpoint else read_marker(folder.above))
+    content = folder.marker() or ({} if plan.query.checkpoint else folder.above.marker())
     return content.get("facts") or {}
 
 
@@ -187,7 +164,7 @@ def check_unchanged(
     if folder.newest("offsets") < 0:
         return ()
     try:
-        owner = _marker(folder) or (None if plan.query.checkpoint else _marker(folder.above)) or {}
+        owner = folder.record() or ({} if plan.query.checkpoint else folder.above.record())
     except Exception as error:
         if plan.begins == "accept":
             return (

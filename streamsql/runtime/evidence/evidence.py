@@ -24,7 +24,7 @@ from streamsql.plan.streaming.query_changes import facts_of as compared_facts
 from streamsql.query_facts import Account
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.hadoop_files import open_checkpoint
-from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
+from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.engine.moments import millis
 from streamsql.runtime.engine.package_loader import can_load
 from streamsql.runtime.evidence.probes import Probes
@@ -98,7 +98,7 @@ class Evidence:
         """What has changed in the query since its checkpoint was created, apart from its state operators."""
         if self.plan.transient or not self.plan.checkpoint:  # live tables over live tables have none
             return []
-        then = read_marker(Folder(self.parts.spark, self.plan.checkpoint)).get("facts")
+        then = Folder(self.parts.spark, self.plan.checkpoint).marker().get("facts")
         if not then:
             return []
         try:
@@ -193,7 +193,7 @@ class Evidence:
         parts = self.parts
         owner = Owner(folder=Name(self.plan.checkpoint))
         try:
-            return open_checkpoint(owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark)
+            return open_checkpoint(parts, owner)
         except StreamsqlError:
             return None
 

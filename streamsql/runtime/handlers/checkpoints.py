@@ -39,15 +39,11 @@ PROVIDERS = {
 }
 
 
-def _checkpoint(owner: Owner, parts: SessionParts) -> Checkpoint:
-    return open_checkpoint(owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark)
-
-
 def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
     """The micro-batches of the log, oldest first. Values that neither the log nor the console has are
     empty.
     """
-    checkpoint = _checkpoint(statement.owner, parts)
+    checkpoint = open_checkpoint(parts, statement.owner)
     query = _query_of(statement.owner, checkpoint, parts)
     running = parts.queries.all.get(query.casefold())
     if running is not None:
@@ -131,7 +127,7 @@ def _steps(before: Batch | None, batch: Batch) -> str:
 
 def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> Rows:
     """The contents of a checkpoint as pairs of property and value."""
-    checkpoint = _checkpoint(statement.owner, parts)
+    checkpoint = open_checkpoint(parts, statement.owner)
     batches = checkpoint.batches(DETAILED)
     pairs: list[tuple[str, Any]] = [("folder", checkpoint.folder), *_whose(checkpoint)]
     pairs += _of_log(checkpoint, batches, session_zone(parts))

@@ -20,7 +20,7 @@ from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.query_facts import Failure
-from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
+from streamsql.runtime.checkpoints.query_marker import Folder, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Events
 from streamsql.runtime.engine.spark_errors import translate
@@ -113,7 +113,7 @@ class Queries:
         if monitor not in self._followed:
             self._followed[monitor] = monitor.events.subscribe(QueryReported, self.events.publish)
         writer = plan.writer(choice.mode)
-        before = read_marker(folder).get("code", {})
+        before = folder.marker().get("code", {})
         run(writer, env)
         handle = env["query"]
         running = Running(plan, choice.mode, choice.reason, handle, datetime.now(), on_fault=self.failed)
