@@ -4,7 +4,7 @@ it cannot read a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from streamsql.errors import InputFault, NameFault, RuleFault, StreamsqlError, did_you_mean
 from streamsql.language.statements.checkpoint import Owner
@@ -59,130 +59,100 @@ def _check(table: StateTable, checkpoint: Checkpoint) -> None:
         )
     _check_batches(table, done)
     operator = _operator(table, operators)
-    for check in (_check_processor, _check_join, _check_store):
-        fault = check(table, operator)
-        if fault:
-            raise fault
+    refusals = (*_of_processor(table, operator), *_of_join(table, operator), *_of_store(table, operator))
+    for refusal in refusals:
+        raise refusal
     if table.changes:
         _check_changes(table, operator, checkpoint)
 
 
 def _check_batches(table: StateTable, done: list[int]) -> None:
-    place = table.place("changes" if table.changes else "batch")
+    part = "changes" if table.changes else "batch"
     for number in (table.batch, *(table.changes or ())):
         if number is not None and number not in done:
-            raise NameFault(
-                f"the micro-batch {number} does not exist, or is not committed",
-                hint=f"committed micro-batches: {done[0]} to {done[-1]}",
-                span=place,
-                code="UNKNOWN_BATCH",
-            )
+            fact = f"the micro-batch {number} does not exist, or is not committed"
+            there = f"committed micro-batches: {done[0]} to {done[-1]}"
+            raise _unknown(table, part, fact, there, "UNKNOWN_BATCH")
     first, last = table.changes or (0, None)
     if last is not None and last < first:
-        raise RuleFault(
-            f"CHANGES FROM BATCH {first} TO BATCH {last} is in the wrong order", span=place, code="BAD_NUMBER"
-        )
+        fact = f"CHANGES FROM BATCH {first} TO BATCH {last} is in the wrong order"
+        raise _refusal(table, part, fact, code="BAD_NUMBER")
 
 
 def _operator(table: StateTable, operators: list[Operator]) -> Operator:
     listed = ", ".join(f"OPERATOR {o.number} ({o.name})" for o in operators)
     if table.operator is None:
         if len(operators) > 1:
-            raise RuleFault(
-                f"the {table.owner} has {len(operators)} stateful operators",
-                hint=listed,
-                span=table.span,
-                code="AMBIGUOUS_STATE",
-            )
+            fact = f"the {table.owner} has {len(operators)} stateful operators"
+            raise _refusal(table, "", fact, listed, "AMBIGUOUS_STATE")
         return operators[0]
     operator = next((o for o in operators if o.number == table.operator), None)
     if operator is None:
-        raise NameFault(
-            f"the {table.owner} has no stateful operator {table.operator}",
-            hint=f"there is {listed}",
-            span=table.place("operator"),
-            code="UNKNOWN_STATE",
-        )
+        fact = f"the {table.owner} has no stateful operator {table.operator}"
+        raise _unknown(table, "operator", fact, f"there is {listed}")
     return operator
 
 
-def _check_processor(table: StateTable, operator: Operator) -> StreamsqlError | None:
+def _of_processor(table: StateTable, operator: Operator) -> Iterator[StreamsqlError]:
+    """What is wrong with the words for stateful processors."""
     if not operator.is_processor:
         for part in ("variable", "timers"):
             if part in dict(table.places):
-                return RuleFault(
-                    f"{part.upper()} is for stateful processors; this operator is {operator.name}",
-                    span=table.place(part),
-                    code="UNKNOWN_STATE",
-                )
-        return None
+                fact = f"{part.upper()} is for stateful processors; this operator is {operator.name}"
+                yield _refusal(table, part, fact)
+        return
     timed = str(operator.properties.get("timeMode", "None")) not in ("None", "NoTime")
     names = list(operator.variables)
-    offered = [f"VARIABLE {n}" for n in names] + (["TIMERS"] if timed else [])
+    offered = " or ".join([f"VARIABLE {n}" for n in names] + (["TIMERS"] if timed else []))
     if table.timers and not timed:
-        return RuleFault(
-            "this stateful processor has no timers", span=table.place("timers"), code="UNKNOWN_STATE"
-        )
+        yield _refusal(table, "timers", "this stateful processor has no timers")
     if table.store or table.side:
         part = "store" if table.store else "side"
-        return RuleFault(
-            f"a state of a stateful processor is selected by VARIABLE, not by {part.upper()}",
-            hint=" or ".join(offered),
-            span=table.place(part),
-            code="UNKNOWN_STATE",
-        )
+        fact = f"a state of a stateful processor is selected by VARIABLE, not by {part.upper()}"
+        yield _refusal(table, part, fact, offered)
     if not table.variable and not table.timers:
-        return RuleFault(
-            "a stateful processor has several state variables: name one",
-            hint=" or ".join(offered),
-            span=table.span,
-            code="AMBIGUOUS_STATE",
-        )
+        fact = "a stateful processor has several state variables: name one"
+        yield _refusal(table, "", fact, offered, "AMBIGUOUS_STATE")
     if table.variable and table.variable not in names:
-        return NameFault(
-            f"this stateful processor has no state {table.variable}",
-            hint=did_you_mean(table.variable, names) or " or ".join(offered),
-            span=table.place("variable"),
-            code="UNKNOWN_STATE",
-        )
-    return None
+        fact = f"this stateful processor has no state {table.variable}"
+        yield _unknown(table, "variable", fact, did_you_mean(table.variable, names) or offered)
 
 
-def _check_join(table: StateTable, operator: Operator) -> StreamsqlError | None:
+def _of_join(table: StateTable, operator: Operator) -> Iterator[StreamsqlError]:
+    """What is wrong with the words for joins of streams."""
     if table.side and not operator.is_join:
-        return RuleFault(
-            f"SIDE is for joins of two streams; this operator is {operator.name}",
-            span=table.place("side"),
-            code="UNKNOWN_STATE",
-        )
+        fact = f"SIDE is for joins of two streams; this operator is {operator.name}"
+        yield _refusal(table, "side", fact)
     if operator.is_join and not table.side and not table.store:
-        return RuleFault(
-            "a stream-stream join keeps the rows of both sides: name one",
-            hint="SIDE LEFT or SIDE RIGHT",
-            span=table.span,
-            code="AMBIGUOUS_STATE",
-        )
+        fact = "a stream-stream join keeps the rows of both sides: name one"
+        yield _refusal(table, "", fact, "SIDE LEFT or SIDE RIGHT", "AMBIGUOUS_STATE")
     if operator.is_join and table.side and table.changes:
-        return RuleFault(
+        yield RuleFault(
             "the changes of a join's side cannot be read",
             detail="Spark reads the changes of one state store, and a side of a join uses two",
             hint="STORE 'left-keyWithIndexToValue' CHANGES …",
             span=table.place("changes"),
             code="NO_STATE",
         )
-    return None
 
 
-def _check_store(table: StateTable, operator: Operator) -> StreamsqlError | None:
+def _of_store(table: StateTable, operator: Operator) -> Iterator[StreamsqlError]:
     stores = [s.name for s in operator.stores]
-    if not table.store or table.store in stores:
-        return None
-    return NameFault(
-        f"the operator {operator.number} ({operator.name}) has no store {table.store}",
-        hint=did_you_mean(table.store, stores) or f"stores: {', '.join(stores)}",
-        span=table.place("store"),
-        code="UNKNOWN_STATE",
-    )
+    if table.store and table.store not in stores:
+        fact = f"the operator {operator.number} ({operator.name}) has no store {table.store}"
+        hint = did_you_mean(table.store, stores) or f"stores: {', '.join(stores)}"
+        yield _unknown(table, "store", fact, hint)
+
+
+def _refusal(
+    table: StateTable, part: str, fact: str, hint: str = "", code: str = "UNKNOWN_STATE"
+) -> RuleFault:
+    """part: of the statement, that the error is about; "" for the whole state."""
+    return RuleFault(fact, hint=hint, span=table.place(part), code=code)
+
+
+def _unknown(table: StateTable, part: str, fact: str, hint: str, code: str = "UNKNOWN_STATE") -> NameFault:
+    return NameFault(fact, hint=hint, span=table.place(part), code=code)
 
 
 def _check_changes(table: StateTable, operator: Operator, checkpoint: Checkpoint) -> None:
