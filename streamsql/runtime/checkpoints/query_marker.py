@@ -23,6 +23,7 @@ from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
 from streamsql.runtime.checkpoints.checkpoint_files import MARKER, CheckpointFolder, LocalFiles
 from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
+from streamsql.runtime.engine.java_classes import elements
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.workspace.workspace_files import CHECKPOINT, check_version
 
@@ -269,20 +270,27 @@ def _digest_of_operators(frame: Any) -> str:
 _NUMBER_OF_COLUMN = re.compile(r"#\d+L?")
 
 
+def _from_below(plan: Any) -> Iterator[tuple[str, Any, list[Any]]]:
+    """The nodes of a plan whose rows are those of a stream, each after those below it: (the kind of a node,
+    the node, its children).
+    """
+    if plan.isStreaming():
+        children = elements(plan.children())
+        for child in children:
+            yield from _from_below(child)
+        yield plan.getClass().getSimpleName(), plan, children
+
+
 def _written(plan: Any) -> Iterator[str]:
-    if not plan.isStreaming():
-        return
-    children = _elements(plan.children())
-    for child in children:
-        yield from _written(child)
-    kind = plan.getClass().getSimpleName()
-    if kind == "Join" or _OPERATORS.get(kind) == "processor":  # its state may have all columns of its input
-        columns = (
-            f"{c.name()} {c.dataType().simpleString()}" for n in children for c in _elements(n.output())
-        )
-        yield f"{_text(plan)} of {', '.join(columns)}"
-    elif kind == "Aggregate" or kind in _OPERATORS:
-        yield _text(plan)
+    for kind, node, children in _from_below(plan):
+        if kind == "Join" or _OPERATORS.get(kind) == "processor":
+            # Its state may have all columns of its input.
+            columns = (
+                f"{c.name()} {c.dataType().simpleString()}" for n in children for c in elements(n.output())
+            )
+            yield f"{_text(node)} of {', '.join(columns)}"
+        elif kind == "Aggregate" or kind in _OPERATORS:
+            yield _text(node)
 
 
 def _text(plan: Any) -> str:
@@ -302,30 +310,21 @@ _OPERATORS = {
 
 
 def _operators(plan: Any) -> Iterator[dict[str, Any]]:
-    if not plan.isStreaming():
-        return
-    kind = plan.getClass().getSimpleName()
-    children = _elements(plan.children())
-    for child in children:
-        yield from _operators(child)
-    if kind == "Aggregate":
-        keys = [e.dataType().simpleString() for e in _elements(plan.groupingExpressions())]
-        values = [v for e in _elements(plan.aggregateExpressions()) for v in _buffers(e)]
-        yield {"kind": "aggregation", "keys": keys, "values": values}
-    elif kind == "Join" and all(c.isStreaming() for c in children):
-        yield {"kind": "join", "keys": [], "values": []}
-    elif kind == "Distinct":
-        keys = [e.dataType().simpleString() for e in _elements(plan.output())]
-        yield {"kind": "aggregation", "keys": keys, "values": []}
-    elif kind in ("Deduplicate", "DeduplicateWithinWatermark"):
-        keys = [e.dataType().simpleString() for e in _elements(plan.keys())]
-        yield {"kind": _OPERATORS[kind], "keys": keys, "values": []}
-    elif kind in _OPERATORS:
-        yield {"kind": _OPERATORS[kind], "keys": [], "values": []}
+    for kind, node, children in _from_below(plan):
+        if kind == "Aggregate":
+            values = [v for e in elements(node.aggregateExpressions()) for v in _buffers(e)]
+            yield {"kind": "aggregation", "keys": _types(node.groupingExpressions()), "values": values}
+        elif kind == "Join" and all(c.isStreaming() for c in children):
+            yield {"kind": "join", "keys": [], "values": []}
+        elif kind == "Distinct":
+            yield {"kind": "aggregation", "keys": _types(node.output()), "values": []}
+        elif kind in _OPERATORS:
+            keys = _types(node.keys()) if kind.startswith("Deduplicate") else []
+            yield {"kind": _OPERATORS[kind], "keys": keys, "values": []}
 
 
-def _elements(seq: Any) -> list[Any]:
-    return [seq.apply(i) for i in range(seq.size())]
+def _types(expressions: Any) -> list[str]:
+    return [expression.dataType().simpleString() for expression in elements(expressions)]
 
 
 def _buffers(expression: Any) -> Iterator[str]:
@@ -335,5 +334,5 @@ def _buffers(expression: Any) -> Iterator[str]:
             f.dataType().simpleString() for f in expression.aggregateFunction().aggBufferSchema().fields()
         )
         return
-    for child in _elements(expression.children()):
+    for child in elements(expression.children()):
         yield from _buffers(child)

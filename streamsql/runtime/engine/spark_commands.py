@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+from streamsql.runtime.engine.java_classes import nodes
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _TELLING = ("Show", "Describe", "Explain", "List")
@@ -21,12 +22,6 @@ def changing_commands(spark: Any, text: str) -> list[str]:
     if not hasattr(spark, "_jsparkSession"):
         return []
     gateway = spark.sparkContext._gateway
-
-    def nodes(plan: Any) -> Iterator[Any]:
-        yield plan
-        children = plan.children()
-        for at in range(children.size()):
-            yield from nodes(children.apply(at))
 
     def is_command(plan: Any) -> bool:
         kinds = ("Command", "ParsedStatement")

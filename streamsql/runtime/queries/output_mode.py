@@ -11,7 +11,7 @@ from streamsql.language.nested_queries import joins_in_the_optimizer
 from streamsql.language.query import read_query
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import refusals, rules
-from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.engine.java_classes import elements, java_class, nodes
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.queries.plan_checks import (
     WITHOUT_MODE,
@@ -97,18 +97,11 @@ def _loses_rows(result: Any) -> RuleFault | None:
     gives all groups, and of the other rows those of the newest micro-batch.
     """
 
-    def has_groups(node: Any) -> bool:
-        return node.nodeName() in ("Aggregate", "Distinct") or any(map(has_groups, children(node)))
+    def has_groups(plan: Any) -> bool:
+        return any(node.nodeName() in ("Aggregate", "Distinct") for node in nodes(plan))
 
-    def mixes(node: Any) -> bool:
-        sides = {has_groups(child) for child in children(node)} if node.nodeName() == "Union" else set()
-        return len(sides) > 1 or any(map(mixes, children(node)))
-
-    def children(node: Any) -> list[Any]:
-        nodes = node.children()
-        return [nodes.apply(n) for n in range(nodes.size())]
-
-    if not mixes(result._jdf.queryExecution().analyzed()):
+    unions = (n for n in nodes(result._jdf.queryExecution().analyzed()) if n.nodeName() == "Union")
+    if not any(len(set(map(has_groups, elements(union.children())))) > 1 for union in unions):
         return None
     return RuleFault(
         "output mode complete loses rows of a UNION of groups and of other rows", condition=_MODE

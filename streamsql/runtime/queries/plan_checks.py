@@ -11,7 +11,7 @@ from streamsql.language.query import read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.collations import has_collations
-from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.engine.java_classes import elements, java_class, nodes
 from streamsql.runtime.engine.spark_errors import translate
 
 _VARIABLE = re.compile(r"variablereference\((?:\w+\.)*([^=()]+)=")
@@ -84,8 +84,7 @@ def _grouping_keys(result: Any) -> Iterator[Any]:
             keys = node.output()
         else:
             continue
-        for at in range(keys.size()):
-            yield keys.apply(at)
+        yield from elements(keys)
 
 
 def _check_maps(plan: Run, result: Any) -> None:
@@ -111,15 +110,11 @@ def _check_recursion(plan: Run, result: Any) -> None:
     """Raise RuleFault for a recursive WITH query over a stream: Spark's checks accept it, and its first
     micro-batch fails, because each step of the recursion runs as a query of its own.
     """
-    if any(
-        node.nodeName() == "UnionLoop" for node in streaming_nodes(result._jdf.queryExecution().analyzed())
-    ):
-        raise RuleFault(
+    if any(n.nodeName() == "UnionLoop" for n in streaming_nodes(result._jdf.queryExecution().analyzed())):
+        raise _not_on_streams(
+            plan,
             "a recursive WITH query over a stream is not supported",
-            detail="Spark runs each step of the recursion as a query of its own, over tables only",
-            hint=_over_rows(plan),
-            span=plan.body_span,
-            code="NOT_ON_STREAMS",
+            "Spark runs each step of the recursion as a query of its own, over tables only",
         )
 
 
@@ -130,13 +125,13 @@ def _check_collations(plan: Run, spark: Any, result: Any) -> None:
     rows = java_class(spark, "org.apache.spark.sql.catalyst.util.UnsafeRowUtils")
     for key in _grouping_keys(result):
         if not rows.isBinaryStable(key.dataType()):
-            raise RuleFault(
-                f"Spark does not group the rows of a stream by {key.sql()}, a text with a collation",
-                detail="the state of a stream compares bytes",
-                hint=_over_rows(plan),
-                span=plan.body_span,
-                code="NOT_ON_STREAMS",
-            )
+            fact = f"Spark does not group the rows of a stream by {key.sql()}, a text with a collation"
+            raise _not_on_streams(plan, fact, "the state of a stream compares bytes")
+
+
+def _not_on_streams(plan: Run, fact: str, detail: str) -> RuleFault:
+    hint = _over_rows(plan)
+    return RuleFault(fact, detail=detail, hint=hint, span=plan.body_span, code="NOT_ON_STREAMS")
 
 
 def _over_rows(plan: Run) -> str:
@@ -150,16 +145,9 @@ def _over_rows(plan: Run) -> str:
 
 def streaming_nodes(plan: Any) -> Iterator[Any]:
     """The nodes of a plan of Spark whose rows are those of a stream."""
-    if plan.isStreaming():
-        yield plan
-    children = plan.children()
-    for at in range(children.size()):
-        yield from streaming_nodes(children.apply(at))
+    return (node for node in nodes(plan) if node.isStreaming())
 
 
 def has_streaming_subquery(plan: Any) -> bool:
     """Whether an expression of a plan of Spark has a query over a stream."""
-    subqueries, children = plan.subqueries(), plan.children()
-    return any(subqueries.apply(at).isStreaming() for at in range(subqueries.size())) or any(
-        has_streaming_subquery(children.apply(at)) for at in range(children.size())
-    )
+    return any(query.isStreaming() for node in nodes(plan) for query in elements(node.subqueries()))
