@@ -171,12 +171,8 @@ def _turn(statement: Statement, cancel: CancelToken) -> Iterator[None]:
     if not statement.defines or statement.needs_spark:
         yield
         return
-    while not _DEFINING.acquire(timeout=0.1):
-        cancel.check()
-    try:
+    with cancel.holding(_DEFINING):
         yield
-    finally:
-        _DEFINING.release()
 
 
 class _Sessions:

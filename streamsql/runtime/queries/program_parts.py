@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamsql.calls import Program
 from streamsql.catalog import Catalog, CurrentCatalog
@@ -36,6 +36,9 @@ from streamsql.runtime.program_helpers import HELPERS, helper
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.session_config import Config
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import LiveRows
 
 SHOWN = 20
 """The number of rows of a micro-batch that the sink `console` shows without numRows."""
@@ -184,17 +187,21 @@ class QueryParts:
         self._load(reads.functions)
         env |= self.modules.env(reads.functions)
         for table in reads.live:
-            if table.is_view:
-                continue
-            rows = self.live.get(table.name.casefold())
-            if rows is None:
-                raise EngineFault(
-                    f"the live table {table.name} has no query yet",
-                    hint=f"INSERT INTO {table.name} SELECT …",
-                    code="NO_QUERY",
-                )
-            env[rows_variable(table.name)] = PartOfRows(rows, reads.part) if reads.part else rows
+            if not table.is_view:
+                rows = self.rows_of(table.name)
+                env[rows_variable(table.name)] = PartOfRows(rows, reads.part) if reads.part else rows
         return env
+
+    def rows_of(self, table: str) -> LiveRows:
+        """The rows of a live table. Raises EngineFault when it has no query yet."""
+        rows: LiveRows | None = self.live.get(table.casefold())
+        if rows is None:
+            raise EngineFault(
+                f"the live table {table} has no query yet",
+                hint=f"INSERT INTO {table} SELECT …",
+                code="NO_QUERY",
+            )
+        return rows
 
     def _show_batch(self, batch: Any, batch_id: int, most: int = SHOWN) -> None:
         rows = collect(batch.limit(most))

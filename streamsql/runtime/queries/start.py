@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from streamsql.calls import evaluate
+from streamsql.calls import evaluate, run
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import Note
 from streamsql.plan import plans
@@ -58,11 +59,11 @@ from streamsql.runtime.queries.start_refresh import (
     await_first,
     changed_input,
     check_computes,
-    check_stages,
     launch_changes,
     launch_refresh,
+    stage_frames,
 )
-from streamsql.runtime.queries.start_steps import Step, nothing, run_steps
+from streamsql.runtime.queries.start_steps import Step, run_steps
 from streamsql.runtime.queries.written_rows import begin_late, give_first_rows, rows_to_write
 from streamsql.runtime.workspace.generations import generations_of
 from streamsql.runtime.workspace.owned_folders import remove
@@ -136,14 +137,14 @@ class RefreshStart:
         else:
             steps += [Step(self.analyse), Step(self.replace), Step(self.launch)]
         if self.replaces:
-            forget = nothing if plan.stages else self.forget
+            forget = (lambda: None) if plan.stages else self.forget
             steps.append(Step(lambda: await_first(parts, self.running), forget))
         return steps
 
     def check_stages(self) -> None:
         """Let Spark check each stage, and stop the query that this one replaces."""
         with self.parts.own_state_provider(self.plan.program):
-            check_stages(self.parts, self.plan)
+            run(self.plan.program, stage_frames(self.parts, self.plan)[1])
         self.parts.cancel.check()
         forget_query(self.parts, self.name, files=False)
 
@@ -380,7 +381,9 @@ class StreamingStart:
             # The query itself computes the text of the keys of its live table. In LiveRows.feed that would be
             # a second query to analyse and plan in each micro-batch.
             variable = rows_variable(plan.sink.name)
-            env["result"], env[variable] = env[variable].keyed(env["result"]), _KeyedRows(env[variable])
+            rows = env[variable]
+            env["result"] = rows.keyed(env["result"])
+            env[variable] = SimpleNamespace(feed=functools.partial(rows.feed, keyed=True))
         self.committed = -1 if plan.transient else of_checkpoint(self.folder).written
         self.running = parts.queries.launch(
             plan, env, self.choice, self.facts, self.code, self.write_late, self.folder
@@ -419,16 +422,6 @@ class StreamingStart:
         reports = self.running.reports
         reports.before, save = self.parts.histories.follow(self.running.name, query, self.committed)
         reports.tell(lambda report: save(report, reports.account))
-
-
-class _KeyedRows:
-    """The rows of a live table, fed with micro-batches that have the text of their keys."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def feed(self, batch: Any, batch_id: int) -> None:
-        self.rows.feed(batch, batch_id, keyed=True)
 
 
 def end_transient(parts: QueryParts, running: Running) -> None:

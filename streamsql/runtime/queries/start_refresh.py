@@ -123,17 +123,7 @@ def check_computes(parts: QueryParts, plan: plans.Refresh, schema: Any) -> None:
 
 def _inputs_now(parts: QueryParts, plan: plans.Refresh) -> dict[str, RowsAt]:
     """The rows of the inputs by folded name. Raises EngineFault."""
-    inputs = {}
-    for table in plan.reads.live:
-        rows = parts.live.get(table.name.casefold())
-        if rows is None:
-            raise EngineFault(
-                f"the live table {table.name} has no query yet",
-                hint=f"INSERT INTO {table.name} SELECT …",
-                code="NO_QUERY",
-            )
-        inputs[table.name.casefold()] = rows.now()
-    return inputs
+    return {table.name.casefold(): parts.rows_of(table.name).now() for table in plan.reads.live}
 
 
 def changed_input(error: Exception, plan: plans.Refresh) -> StreamsqlError:
@@ -324,8 +314,3 @@ def stage_frames(parts: QueryParts, plan: plans.Refresh) -> tuple[dict[str, Any]
         frames[stage.query.name] = own["result"]
         env |= {step.name: evaluate(step.node, own) for step in stage.keeping(choice.mode)}
     return frames, env
-
-
-def check_stages(parts: QueryParts, plan: plans.Refresh) -> None:
-    """Raise the fault, or exception of Spark, of a query in stages that cannot run."""
-    run(plan.program, stage_frames(parts, plan)[1])

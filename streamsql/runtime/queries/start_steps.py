@@ -7,10 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 
-def nothing() -> None:
-    """Nothing has to be undone."""
-
-
 @dataclass(frozen=True)
 class Step:
     """do: does the step; an exception ends the start. undo: takes back what `do` did, also a part of it.
@@ -18,7 +14,7 @@ class Step:
     """
 
     do: Callable[[], object]
-    undo: Callable[[], object] = nothing
+    undo: Callable[[], object] = lambda: None
     final: bool = False
 
 
