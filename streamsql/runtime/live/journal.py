@@ -46,6 +46,10 @@ where the rows do not depend on it.
 """
 
 
+_KIND = ("mode", "keys", "retain", "one", "hidden", "kept", "strict")
+"""The arguments of LiveRows that kind.json has, beside the schema; the newer ones may be missing."""
+
+
 class Journal(LiveFiles):
     """The files of one live table: kind.json, and those of LiveFiles."""
 
@@ -76,17 +80,8 @@ class Journal(LiveFiles):
 
     def note_kind(self, rows: LiveRows) -> None:
         """Write what the rows are. Files with other columns are fitted when they are read."""
-        kind = {
-            "version": LIVE_TABLE,
-            "schema": rows.schema.jsonValue(),
-            "mode": rows.mode,
-            "keys": rows.keys,
-            "retain": rows.retain,
-            "one": rows.one,
-            "kept": rows.kept,
-            "strict": rows.strict,
-            "hidden": rows.hidden,
-        }
+        kind = {"version": LIVE_TABLE, "schema": rows.schema.jsonValue()}
+        kind |= {name: getattr(rows, name) for name in _KIND}
         self._own, self._schema = (rows.KEY, rows.kept), rows.schema
         write_file(self.folder / "kind.json", lambda out: out.write(json.dumps(kind).encode()))
 
@@ -131,16 +126,9 @@ class Journal(LiveFiles):
         try:
             kind = json.loads((self.folder / "kind.json").read_text("utf-8"))
             check_version(kind, LIVE_TABLE, str(self.folder / "kind.json"))
-            rows = LiveRows(
-                StructType.fromJson(kind["schema"]),
-                kind["mode"],
-                kind["keys"],
-                sys.maxsize if kind.get("strict") else kind["retain"],  # the limit is for rows to come
-                kind["one"],
-                kind.get("hidden", []),
-                kind.get("kept"),
-                kind.get("strict", False),
-            )
+            schema = StructType.fromJson(kind["schema"])
+            rows = LiveRows(schema, **{name: kind[name] for name in _KIND if name in kind})
+            rows.retain = sys.maxsize if rows.strict else rows.retain  # the limit is for rows to come
             self._own, self._schema, self.newest = (rows.KEY, rows.kept), rows.schema, -1
             self.restore(rows, upto)
             rows.retain = kind["retain"]

@@ -66,9 +66,7 @@ class Refreshes:
         """Refresh a table no longer; what is being computed is cancelled. Returns once that has ended."""
         with self._changed:
             refresher.end()
-            if self._members.get(refresher.key) is refresher:
-                del self._members[refresher.key]
-            self._changed.notify_all()
+            self._leave(refresher)
             self._changed.wait_for(lambda: refresher.key not in self._busy, timeout=60)
 
     def refresh_again(self, refresher: Refresher) -> None:
@@ -81,9 +79,13 @@ class Refreshes:
         """End a table whose stage has failed."""
         with self._changed:
             refresher.fail(error)
-            if self._members.get(refresher.key) is refresher:
-                del self._members[refresher.key]
-            self._changed.notify_all()
+            self._leave(refresher)
+
+    def _leave(self, refresher: Refresher) -> None:
+        """Follow a table no longer, which has ended."""
+        if self._members.get(refresher.key) is refresher:
+            del self._members[refresher.key]
+        self._changed.notify_all()
 
     def settled(self, refresher: Refresher) -> bool:
         """Whether a table shows its inputs as they are, or waits for something that is not under way."""
@@ -198,8 +200,7 @@ class Refreshes:
             elif not member.refresh(values, begun=partial(self._begun, member, at)):
                 late.add(member.key)
                 with self._changed:
-                    if self._members.get(member.key) is member:
-                        del self._members[member.key]
+                    self._leave(member)
             at[member.key] = member.rows.now()
 
     # ---- what is there, and what is to be done ---------------------------------------------

@@ -100,16 +100,13 @@ def _sort(table: Any, by: Sequence[tuple[str, bool]]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    arrays, directions = [], []
+    arrays, directions = list[Any](), list[str]()
     for name, down in by:
-        queue = [table[name].combine_chunks()]
-        while queue:
-            array = queue.pop(0)
-            if pa.types.is_struct(array.type):
-                queue = [pc.struct_field(array, i) for i in range(array.type.num_fields)] + queue
-            else:
-                arrays.append(array)
-                directions.append("descending" if down else "ascending")
+        leaves = pa.table([table[name]], names=[name])
+        while any(map(pa.types.is_struct, leaves.schema.types)):
+            leaves = leaves.flatten()
+        arrays += leaves.columns
+        directions += ["descending" if down else "ascending"] * leaves.num_columns
     names = [str(i) for i in range(len(arrays))]
     try:
         keys = pa.table(arrays, names=names)
