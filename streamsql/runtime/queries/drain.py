@@ -64,8 +64,7 @@ def _drain_in_order(runs: list[Running], parts: QueryParts, timeout: float | Non
 
 def abort_note(running: Running) -> Iterator[Note]:
     """The note on a query that was stopped within a micro-batch."""
-    trigger = running.plan.query.trigger
-    if not running.is_refresh and (not trigger or trigger.kind not in ("continuous", "real_time")):
+    if running.has_batches and not running.is_refresh:
         yield Note(
             "MICRO_BATCH_ABORTED",
             f"the micro-batch of {running.name} did not complete in time and was aborted: it is retried on "

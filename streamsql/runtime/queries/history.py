@@ -53,20 +53,16 @@ def _check_columns(stream: Stream, given: Any, span: Span) -> None:
     needed = {f.name.casefold(): f for f in StructType.fromDDL(schema_text(stream.columns)).fields}
     present = {f.name.casefold(): f for f in given.fields}
     lists = f"columns of {stream.name}: {', '.join(c.name for c in stream.columns)}"
-    fact, hint, code = "", lists, "MISSING_COLUMNS"
     missing, more = needed.keys() - present.keys(), present.keys() - needed.keys()
     if missing:
         fact = f"the query of BACKFILL has no column {', '.join(sorted(missing))}"
-    elif more or len(given.fields) != len(needed):
+        raise RuleFault(fact, hint=lists, span=span, code="MISSING_COLUMNS")
+    if more or len(given.fields) != len(needed):
         fact = f"the query of BACKFILL has columns that {stream.name} has not: {', '.join(sorted(more))}"
-        code = "UNKNOWN_COLUMN"
-    for name, field in needed.items():
-        type_ = field.dataType.simpleString()
-        if not fact and present[name].dataType.simpleString() != type_:
-            fact = f"column {field.name} of BACKFILL is {present[name].dataType.simpleString()}, not {type_}"
-            hint, code = (
-                f"CAST({quote_name(field.name)} AS {type_.upper()}) AS {quote_name(field.name)}",
-                "WRONG_TYPE",
-            )
-    if fact:
-        raise RuleFault(fact, hint=hint, span=span, code=code)
+        raise RuleFault(fact, hint=lists, span=span, code="UNKNOWN_COLUMN")
+    for key, field in needed.items():
+        kind, wanted, name = present[key].dataType.simpleString(), field.dataType.simpleString(), field.name
+        if kind != wanted:
+            fact = f"column {name} of BACKFILL is {kind}, not {wanted}"
+            hint = f"CAST({quote_name(name)} AS {wanted.upper()}) AS {quote_name(name)}"
+            raise RuleFault(fact, hint=hint, span=span, code="WRONG_TYPE")

@@ -31,7 +31,7 @@ from streamsql.runtime.queries.progress_reports import QueryReported
 from streamsql.runtime.queries.query_waits import POLL, idle_event, time_left, wait_one
 from streamsql.runtime.queries.report_listener import Monitor
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
-from streamsql.runtime.queries.stop import PATIENCE, Ending
+from streamsql.runtime.queries.stop import PATIENCE
 
 FAILURES = 5
 """How many failures of each query are kept."""
@@ -229,11 +229,10 @@ class Queries:
         """Stop queries; none of them begins a micro-batch while another is waited for. Returns of each, and
         raises, what `stop` does.
         """
-        like: Ending | None = None
         for running in runs if limit > 0 else ():
             try:
                 if running.has_batches and not running.is_refresh and running.in_spark():
-                    like = running.end_after_batch(like)
+                    running.end_after_batch()
             except Exception:
                 pass  # it has just ended, or the JVM has: `stop` says so
         with ThreadPoolExecutor(max(1, min(8, len(runs)))) as threads:

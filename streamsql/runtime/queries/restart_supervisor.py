@@ -40,12 +40,11 @@ class RestartSupervisor:
     def __init__(self, parts: QueryParts, save_status: Callable[[], object]) -> None:
         self.parts = parts.under(CancelToken())
         self._save_status = save_status
-        self._beginning = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
-        self._thread: threading.Thread | None = None
         self._last_states: dict[str, tuple[int, str, int]] = {}
-        parts.events.subscribe(QueryReported, lambda event: self._happened())
+        parts.events.subscribe(QueryReported, lambda event: self._wake.set())
+        threading.Thread(target=self._run, daemon=True, name="restart-supervisor").start()
 
     def close(self) -> None:
         """Stop restarting and saving. Waits up to CLOSING seconds for a start that is in progress."""
@@ -53,13 +52,6 @@ class RestartSupervisor:
         self.parts.cancel.cancel()
         if self.parts.queries.starting.acquire(timeout=CLOSING):
             self.parts.queries.starting.release()
-        self._wake.set()
-
-    def _happened(self) -> None:
-        with self._beginning:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, daemon=True, name="restart-supervisor")
-                self._thread.start()
         self._wake.set()
 
     def _run(self) -> None:
@@ -115,9 +107,7 @@ class RestartSupervisor:
                 if self.parts.cancel.cancelled:
                     return  # the session is being closed
                 fault = translate(error)
-                running.fault = QueryFault.caused_by(fault, running.name)
-                if running.source and running.span:
-                    running.fault.at(running.source, running.span)
+                running.fault = running.placed(QueryFault.caused_by(fault, running.name))
                 running.certain = isinstance(fault, _CERTAIN)
                 running.reported = False
                 running.tries += 1

@@ -117,20 +117,24 @@ class Running:
         trigger = self.plan.query.trigger
         return trigger is not None and trigger.ends
 
-    def end_after_batch(self, like: Ending | None = None) -> Ending:
-        """Let Spark start no further micro-batch. like: as for Ending."""
-        self.ending = self.ending or Ending(self.handle, like)
+    def end_after_batch(self) -> Ending:
+        """Let Spark start no further micro-batch."""
+        self.ending = self.ending or Ending(self.handle)
         self.stopped = True
         self.ending.begin()
         return self.ending
 
     def fail(self, fault: QueryFault) -> None:
         """End the query with a fault that the console has found."""
-        if self.source and self.span:
-            fault.at(self.source, self.span)
-        self.fault = fault
+        self.fault = self.placed(fault)
         with suppress(Exception):  # Spark has ended, and the query with it
             self.handle.stop()
+
+    def placed(self, fault: StreamsqlError) -> StreamsqlError:
+        """A fault of the query, with its place in the statement that started it."""
+        if self.source and self.span:
+            fault.at(self.source, self.span)
+        return fault
 
     def status(self) -> str:
         """running, stopping (its last micro-batch runs), restarting (it failed and waits for its
@@ -174,10 +178,7 @@ class Running:
             try:
                 error = self.handle.exception()
             except Exception:  # the JVM has ended
-                if not self.stopped:
-                    self.ended_with_spark = True
-                    self.fault = self._ended_with("its JVM has ended")
-                return
+                return self._lose("its JVM has ended")
             if isinstance(error, ColumnsChanged) and self._takes_columns():
                 self.again_at = time.monotonic()
             elif isinstance(error, QueryFault):
@@ -188,8 +189,8 @@ class Running:
                 places = (self.plan.checkpoint, *filter(None, sinks))
                 self.fault, self.certain = query_fault(error, self.name, places), recurs(error)
                 self.fault.__cause__ = error if isinstance(error, Exception) else None
-            if self.fault is not None and self.source and self.span:
-                self.fault.at(self.source, self.span)
+            if self.fault is not None:
+                self.placed(self.fault)
 
     def _takes_columns(self) -> bool:
         """Whether it is planned anew, because columns of its inputs have changed."""
@@ -209,21 +210,22 @@ class Running:
     def lost(self, cause: str) -> None:
         """Mark the query as ended, because Spark has ended. cause: a message."""
         with self.lock:
-            if self.ended is not None and self.ended_with_spark and not self.stopped:
-                self.fault = self._ended_with(cause)  # it saw the end before the cause was known
+            if self.ended is not None and self.ended_with_spark:
+                self._lose(cause)  # it saw the end before the cause was known
             if self.ended is None:
-                if not self.stopped:
-                    self.ended_with_spark = True
-                    self.fault = self._ended_with(cause)
+                self._lose(cause)
                 self._over()
 
-    def _ended_with(self, cause: str) -> QueryFault:
-        return QueryFault(
-            cause,
-            subject=f"query {self.name} ended with Spark",
-            hint=f"START QUERY {quote_name(self.name)}; resumes from its checkpoint",
-            code="SPARK_LOST",
-        )
+    def _lose(self, cause: str) -> None:
+        """Note that Spark has ended under the query. cause: a message."""
+        if not self.stopped:
+            self.ended_with_spark = True
+            self.fault = QueryFault(
+                cause,
+                subject=f"query {self.name} ended with Spark",
+                hint=f"START QUERY {quote_name(self.name)}; resumes from its checkpoint",
+                code="SPARK_LOST",
+            )
 
     def give_up(self) -> None:
         """Cancel the pending restart of a failed query; it counts as stopped."""

@@ -17,15 +17,13 @@ LEAVING = 20.0
 
 
 class Ending:
-    """The stop of a query after its current micro-batch. handle: PySpark's StreamingQuery; like: the stop of
-    another query of the same Spark, which saves half of the calls.
-    """
+    """The stop of a query after its current micro-batch. handle: PySpark's StreamingQuery."""
 
-    def __init__(self, handle: Any, like: Ending | None = None) -> None:
+    def __init__(self, handle: Any) -> None:
         execution = handle._jsq.streamingQuery()
         self._state = execution.state()
         self._thread = execution.queryExecutionThread()
-        self._terminated: Any = like._terminated if like else _terminated(self._state.get().getClass())
+        self._terminated = _terminated(self._state.get().getClass())
 
     def begin(self) -> None:
         self._state.set(self._terminated)
@@ -47,5 +45,6 @@ class Ending:
 
 def _terminated(kind: Any) -> Any:
     """Spark's state TERMINATED. kind: the class of another state."""
-    words = kind.getClassLoader().loadClass(f"{kind.getPackageName()}.TERMINATED$")
-    return words.getField("MODULE$").get(None)
+    from py4j.java_gateway import JavaClass
+
+    return getattr(JavaClass(f"{kind.getPackageName()}.TERMINATED$", kind._gateway_client), "MODULE$")

@@ -68,8 +68,14 @@ class Workspace:
 
 def write_holder(folder: Path, kind: str = "another console") -> None:
     """Tell others which process holds a workspace. Raises OSError."""
+    try:
+        terminal = os.ttyname(sys.stdin.fileno())
+    except (OSError, ValueError, AttributeError):
+        terminal = ""
+    since = datetime.now().isoformat(" ", "seconds")
+    content = {"version": 1, "pid": os.getpid(), "since": since, "terminal": terminal, "kind": kind}
     with open(folder / "holder.json", "w", encoding="utf-8", opener=private) as out:
-        out.write(json.dumps(_me() | {"kind": kind}))
+        out.write(json.dumps(content))
 
 
 def holder(folder: Path) -> str:
@@ -85,19 +91,6 @@ def holder(folder: Path) -> str:
         return _who(folder)
     except OSError:
         return ""  # nobody can hold a workspace on a read-only file system
-
-
-def _me() -> dict[str, str | int]:
-    try:
-        terminal = os.ttyname(sys.stdin.fileno())
-    except (OSError, ValueError, AttributeError):
-        terminal = ""
-    return {
-        "version": 1,
-        "pid": os.getpid(),
-        "since": datetime.now().isoformat(" ", "seconds"),
-        "terminal": terminal,
-    }
 
 
 def _who(folder: Path) -> str:
