@@ -17,7 +17,10 @@ import pytest
 from conftest import Console, notes_of
 from test_explain import program
 
+from streamsql.calls import render_node
+from streamsql.connectors.jdbc import Jdbc
 from streamsql.connectors.packages import PACKAGES
+from streamsql.definitions import Sink
 from streamsql.errors import InputFault, QueryFault, StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.results import Text
@@ -528,6 +531,13 @@ def test_a_long_or_quoted_name_of_a_table(console: Console, database: Database) 
     where = tables.get(database.name, "information_schema.tables WHERE table_name")
     left = f"SELECT count(*) FROM {where} LIKE '%staging%'"
     assert database.query(left) == [(0,)]
+
+
+def test_rows_are_read_back_with_the_driver_that_the_sink_names() -> None:
+    options = (("url", "jdbc:sqlite:x.db"), ("table", "t"), ("driver", "com.example.Driver"))
+    program = render_node(Jdbc().read_back(Sink("s", "jdbc", options=options)))
+    assert program.count('.option("driver", ') == 1
+    assert '.option("driver", "com.example.Driver")' in program
 
 
 def test_inserts_of_the_same_moment_have_staging_tables_of_their_own() -> None:

@@ -65,9 +65,7 @@ class Jdbc(Connector):
     def _table(self, sink: Sink) -> Node:
         key = [lit(list(sink.key))] if sink.key else []
         table: Node = Call(Var("JdbcTable"), (lit(sink.option("table")), *key))
-        table = with_options(table, sink.options, skip=("table",))
-        driver = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
-        return table.call("option", "driver", driver) if driver and not sink.option("driver") else table
+        return _with_driver(with_options(table, sink.options, skip=("table",)), sink)
 
     def read_back(self, sink: Sink) -> Node:
         only = [
@@ -76,8 +74,7 @@ class Jdbc(Connector):
             if k.casefold() in _OF_READERS
         ]
         reader = with_options(read("jdbc"), only).call("option", "dbtable", sink.option("table"))
-        driver = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
-        return (reader.call("option", "driver", driver) if driver else reader).call("load")
+        return _with_driver(reader, sink).call("load")
 
     def driver(self, sink: Sink) -> str:
         return sink.option("driver")
@@ -98,3 +95,9 @@ class Jdbc(Connector):
                 span=key[0].span,
                 code="CLAUSE_NOT_SUPPORTED",
             )
+
+
+def _with_driver(node: Node, sink: Sink) -> Node:
+    """With the driver of a known database, unless the sink names one."""
+    driver = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
+    return node.call("option", "driver", driver) if driver and not sink.option("driver") else node
