@@ -7,17 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streamsql.errors import (
-    Cancelled,
     EngineFault,
     InputFault,
     NameFault,
     QueryFault,
     RuleFault,
-    StartFault,
     StreamsqlError,
     SyntaxFault,
-    TimeFault,
-    UsageFault,
 )
 from streamsql.guard import INTERNAL
 
@@ -86,13 +82,8 @@ _BY_KIND: tuple[tuple[type[StreamsqlError], type[Error]], ...] = (
     (NameFault, ProgrammingError),
     (RuleFault, NotSupportedError),
     (InputFault, DataError),
-    (UsageFault, OperationalError),
-    (EngineFault, OperationalError),
-    (QueryFault, OperationalError),
-    (StartFault, OperationalError),
-    (TimeFault, OperationalError),
-    (Cancelled, OperationalError),
 )
+"""All others are OperationalErrors."""
 
 
 @contextmanager
@@ -112,4 +103,4 @@ def _kind_of(error: StreamsqlError) -> type[Error]:
     state = getattr(error.__cause__, "getSqlState", lambda: "")() or ""
     if isinstance(error, (EngineFault, QueryFault)) and state[:2] in _BY_STATE:
         return _BY_STATE[state[:2]]
-    return next((kind for fault, kind in _BY_KIND if isinstance(error, fault)), DatabaseError)
+    return next((kind for fault, kind in _BY_KIND if isinstance(error, fault)), OperationalError)
