@@ -52,6 +52,3 @@ class Socket(messages.MessageConnector):
     def payload(self, stream: Stream) -> messages.Payload:
         fields = {c.name: c.name.removeprefix("_") for c in self._fields(stream)}
         return messages.Payload(fields, self.place)
-
-    def infer(self, stream: Stream) -> Node | None:
-        return None
