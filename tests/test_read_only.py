@@ -83,7 +83,7 @@ def two(spark: Any, tmp_path: Path) -> Iterator[Two]:
     made = Two(tmp_path, spark)
     yield made
     made.reader.close()
-    made.owner.queries.stop_all()
+    made.owner.parts.queries.stop_all()
     made.held.close()
     drop_tables(spark)
 
@@ -155,7 +155,7 @@ def test_what_would_change_it_is_refused(two: Two) -> None:
         assert f"held by another console (process {os.getpid()}" in said
         assert "run the statement there, or use another workspace: streamsql -w DIR" in said
     assert (two.folder / "catalog.sql").read_bytes() == before
-    assert {q.status() for q in two.owner.queries.all.values()} == {"running"}
+    assert {q.status() for q in two.owner.parts.queries.all.values()} == {"running"}
 
 
 @pytest.mark.slow
