@@ -19,10 +19,11 @@ from streamsql.language.origin import Origin
 from streamsql.language.python_values import Pairs, map_of
 from streamsql.language.statements import base
 from streamsql.runtime import console_session
+from streamsql.runtime.engine import cancel
 
 TYPE_KEY = "~"
 """The key of an encoded object that holds the name of its type."""
-_MODULES = (definitions, results, query_facts, base, console_session)
+_MODULES = (definitions, results, query_facts, base, console_session, cancel)
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for module in _MODULES

@@ -29,7 +29,7 @@ from streamsql.definitions import (
     staged_name,
     text_of,
 )
-from streamsql.errors import EngineFault, Source, StreamsqlError
+from streamsql.errors import Source, StreamsqlError
 from streamsql.features.change.affected import in_order
 from streamsql.features.change.promote_query import remove_hidden_rows
 from streamsql.features.change.staging import keep_in_spark
@@ -321,12 +321,17 @@ def complete(parts: SessionParts) -> list[str]:
         with _warning(table, warnings):
             generation = Generations(parts.places.query(table), CURRENT).current
             if generation is not None and (generation / _OF_EARLIER_VERSION).exists():
-                raise EngineFault("an earlier version of streamsql did not complete PROMOTE or ROLLBACK")
+                why = "an earlier version of streamsql did not complete PROMOTE or ROLLBACK"
+                warnings.append(_uncertain(table, why))
     for table in (table for table in tables if parts.catalog.staged(table) is None):
         for query in (table, *(stage.name for stage in parts.catalog.stages_of(table))):
             with suppress(OSError, StreamsqlError):
                 Generations(parts.places.query(query), STAGED).remove()
     return list(dict.fromkeys(warnings))
+
+
+def _uncertain(table: str, why: object) -> str:
+    return f"{table}: its definition may be that of another generation: {why}"
 
 
 @contextmanager
@@ -335,7 +340,7 @@ def _warning(table: str, warnings: list[str]) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, StreamsqlError) as error:
-        warnings.append(f"{table}: its definition may be that of another generation: {error}")
+        warnings.append(_uncertain(table, error))
 
 
 def _go_on(parts: SessionParts, record: Mapping[str, Any]) -> list[str]:

@@ -72,7 +72,7 @@ def _check_batches(table: StateTable, done: list[int]) -> None:
         if number is not None and number not in done:
             fact = f"the micro-batch {number} does not exist, or is not committed"
             there = f"committed micro-batches: {done[0]} to {done[-1]}"
-            raise _unknown(table, part, fact, there, "UNKNOWN_BATCH")
+            raise _unknown(table, part, fact, there, code="UNKNOWN_BATCH")
     first, last = table.changes or (0, None)
     if last is not None and last < first:
         fact = f"CHANGES FROM BATCH {first} TO BATCH {last} is in the wrong order"
@@ -84,7 +84,7 @@ def _operator(table: StateTable, operators: list[Operator]) -> Operator:
     if table.operator is None:
         if len(operators) > 1:
             fact = f"the {table.owner} has {len(operators)} stateful operators"
-            raise _refusal(table, "", fact, listed, "AMBIGUOUS_STATE")
+            raise _refusal(table, "", fact, listed, code="AMBIGUOUS_STATE")
         return operators[0]
     operator = next((o for o in operators if o.number == table.operator), None)
     if operator is None:
@@ -112,7 +112,7 @@ def _of_processor(table: StateTable, operator: Operator) -> Iterator[StreamsqlEr
         yield _refusal(table, part, fact, offered)
     if not table.variable and not table.timers:
         fact = "a stateful processor has several state variables: name one"
-        yield _refusal(table, "", fact, offered, "AMBIGUOUS_STATE")
+        yield _refusal(table, "", fact, offered, code="AMBIGUOUS_STATE")
     if table.variable and table.variable not in names:
         fact = f"this stateful processor has no state {table.variable}"
         yield _unknown(table, "variable", fact, did_you_mean(table.variable, names) or offered)
@@ -125,7 +125,7 @@ def _of_join(table: StateTable, operator: Operator) -> Iterator[StreamsqlError]:
         yield _refusal(table, "side", fact)
     if operator.is_join and not table.side and not table.store:
         fact = "a stream-stream join keeps the rows of both sides: name one"
-        yield _refusal(table, "", fact, "SIDE LEFT or SIDE RIGHT", "AMBIGUOUS_STATE")
+        yield _refusal(table, "", fact, "SIDE LEFT or SIDE RIGHT", code="AMBIGUOUS_STATE")
     if operator.is_join and table.side and table.changes:
         yield RuleFault(
             "the changes of a join's side cannot be read",
@@ -144,15 +144,13 @@ def _of_store(table: StateTable, operator: Operator) -> Iterator[StreamsqlError]
         yield _unknown(table, "store", fact, hint)
 
 
-def _refusal(
-    table: StateTable, part: str, fact: str, hint: str = "", code: str = "UNKNOWN_STATE"
-) -> RuleFault:
+def _refusal(table: StateTable, part: str, fact: str, hint: str = "", *, code: str = "") -> RuleFault:
     """part: of the statement, that the error is about; "" for the whole state."""
-    return RuleFault(fact, hint=hint, span=table.place(part), code=code)
+    return RuleFault(fact, hint=hint, span=table.place(part), code=code or "UNKNOWN_STATE")
 
 
-def _unknown(table: StateTable, part: str, fact: str, hint: str, code: str = "UNKNOWN_STATE") -> NameFault:
-    return NameFault(fact, hint=hint, span=table.place(part), code=code)
+def _unknown(table: StateTable, part: str, fact: str, hint: str, *, code: str = "") -> NameFault:
+    return NameFault(fact, hint=hint, span=table.place(part), code=code or "UNKNOWN_STATE")
 
 
 def _check_changes(table: StateTable, operator: Operator, checkpoint: Checkpoint) -> None:
