@@ -212,6 +212,7 @@ def test_an_unknown_statement_is_sparks_to_refuse(
         "WITH q AS (SELECT id, word FROM words_in) INSERT INTO out SELECT id + 1 AS id, word FROM q",
         "FROM words_in INSERT INTO out SELECT id + 1 AS id, word WHERE id > 0",
         "WITH q AS (SELECT * FROM words_in) FROM q INSERT INTO out SELECT id + 1 AS id, word",
+        "FROM words_in INSERT INTO out SELECT * EXCEPT (id), id + 1 AS id",
         "INSERT INTO out SELECT id + 1 AS id, word FROM words_in",
     ],
 )

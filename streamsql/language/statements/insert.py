@@ -18,7 +18,7 @@ from streamsql.language.statements.base import (
 )
 from streamsql.language.statements.binder import bind
 from streamsql.language.statements.spark import Spark
-from streamsql.language.terminals import behind_with
+from streamsql.language.terminals import QUERY_HEADS, behind_with
 from streamsql.language.token_groups import outside
 from streamsql.language.tokens import Token, tokenize
 
@@ -134,7 +134,9 @@ def _end_of_items(tokens: Sequence[Token]) -> int:
         token = tokens[at]
         if token.kind != "word" or at == 0 or tokens[at - 1].text == ".":
             continue
-        after = tokens[at + 1].upper if at + 1 < len(tokens) else ""
+        after, inside = ([t.upper for t in tokens[at + 1 : at + 3]] + ["", ""])[:2]
+        if [tokens[at - 1].text, token.upper, after] == ["*", "EXCEPT", "("] and inside not in QUERY_HEADS:
+            continue  # columns that the star leaves out
         if token.upper in _AFTER_ITEMS or (token.upper in _AFTER_ITEMS_WITH_BY and after == "BY"):
             return tokens[at].start
     return tokens[-1].end
