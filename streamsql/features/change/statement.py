@@ -39,28 +39,27 @@ class OfChange:
     not_on_connect: ClassVar[str] = "staged changes"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
-    of_pipeline: ClassVar[bool] = False
     refers: ClassVar[str] = "change"
 
     name: Name
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromoteChange(OfChange, Statement):
+class PromoteChange(OfChange, Statement, of_pipeline=False):
     """The staged changes of a set are put in use. duplicates: with WITH DUPLICATES."""
 
     duplicates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class RollbackChange(OfChange, Statement):
+class RollbackChange(OfChange, Statement, of_pipeline=False):
     """What was in use before a set was promoted is brought back. duplicates: as for PROMOTE CHANGE."""
 
     duplicates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropChange(OfChange, Statement):
+class DropChange(OfChange, Statement, of_pipeline=False):
     """The staged changes of a set are removed, and the set."""
 
 

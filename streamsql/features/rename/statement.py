@@ -18,7 +18,6 @@ class Rename:
     not_on_connect: ClassVar[str] = "restarts"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
-    of_pipeline: ClassVar[bool] = False
 
     name: Name
     new_name: Name

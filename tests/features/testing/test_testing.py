@@ -51,6 +51,7 @@ def check_golden(name: str, text: str) -> None:
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("words", "messages")),
         "binary_messages",
         "files_and_sinks",
+        "change_sets",
     ],
 )
 def test_what_holds_passes(
