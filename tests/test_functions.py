@@ -74,7 +74,7 @@ def test_running_queries_that_call_a_replaced_or_dropped_function_are_named(func
     [note] = functions.run(SHOUT)[-1].notes
     assert (note.code, note.text) == (
         "OLD_DEFINITION",
-        "loud still runs with the scalar function shout as it was before: "
+        "loud still runs with the function shout as it was before: "
         "STOP QUERY loud; START QUERY loud; starts with the new one",
     )
     [note] = functions.run("DROP FUNCTION letters;")[-1].notes
