@@ -232,8 +232,7 @@ class Previewer:
                 elif arrived >= least and time.monotonic() > last + QUIET:
                     break
                 else:
-                    parts.cancel.check()
-                    time.sleep(0.05)
+                    parts.cancel.wait(0.05)
             if running.status() == "FAILED" and isinstance(running.fault, QueryFault):
                 raise running.fault.of("it cannot be read")
             rows = collect(live.frame(parts.spark, limit))
